@@ -1,0 +1,178 @@
+//! What host and guest say to each other over the worker's one socket: a length (`u32`, little
+//! endian) and that many bytes of JSON.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Json, Language, Stream, Thrown};
+
+/// No frame is longer, in either direction.
+pub const MAX_FRAME_BYTES: usize = 16 << 20;
+
+pub const FRAME_HEADER_BYTES: usize = 4;
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum FrameError {
+    #[error("a frame of {bytes} bytes is longer than {MAX_FRAME_BYTES}")]
+    TooLong { bytes: usize },
+    #[error("a frame does not say anything known")]
+    Malformed,
+}
+
+/// How long the body behind this header is.
+pub fn frame_length(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, FrameError> {
+    let bytes = u32::from_le_bytes(header) as usize;
+    if bytes > MAX_FRAME_BYTES { Err(FrameError::TooLong { bytes }) } else { Ok(bytes) }
+}
+
+/// Written by hostile code: the host checks every field where it reads it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromGuest {
+    /// The code was parsed; what happens from here on, the guest's own code does.
+    Compiled,
+    Output {
+        stream: Stream,
+        text: String,
+    },
+    Ask {
+        id: u32,
+        ask: Ask,
+    },
+    Progress(String),
+    Returned(Json),
+    Threw(Thrown),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ToGuest {
+    Start(Job),
+    Answer(Answer),
+}
+
+/// All a worker needs to know to run one guest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    pub language: Language,
+    pub code: String,
+    pub input: Json,
+    /// The names of the servers whose tools the guest may call.
+    pub servers: Vec<String>,
+    /// The guest's own engine stops here; the sandbox's limit stands behind it.
+    pub memory_bytes: u64,
+}
+
+/// Something the guest asks of the host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ask {
+    /// Call a tool by server and tool name.
+    Tool { server: String, tool: String, args: Json },
+    /// Call a tool by one joined name: `mcp__server__tool`, `server.tool`, `server:tool`.
+    Named { name: String, args: Json },
+    /// The names of one server's tools.
+    ToolNames { server: String },
+    /// Every tool in which one of the words occurs; all of them when there are none.
+    Discover { words: Vec<String> },
+    /// The best matches for a sentence.
+    Search { query: String, limit: u32 },
+    /// One tool's whole definition.
+    Schema { name: String },
+    /// A text for the guest's author: about one tool, one server, or everything.
+    Help { name: Option<String> },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    pub id: u32,
+    pub result: Result<Json, CallError>,
+}
+
+/// Why an [`Ask`] could not be met. The guest can catch it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallError {
+    pub code: CallCode,
+    pub message: String,
+    pub server: Option<String>,
+    pub tool: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum CallCode {
+    InvalidArgs,
+    ServerNotAllowed,
+    ToolNotAllowed,
+    ToolNotFound,
+    /// The tool said `isError`, or its server could not be reached, or did not answer in time.
+    UpstreamError,
+}
+
+impl Ask {
+    /// Whether this goes out to an upstream, and so counts against the limit on tool calls.
+    pub fn is_tool_call(&self) -> bool {
+        match self {
+            Ask::Tool { .. } | Ask::Named { .. } => true,
+            Ask::ToolNames { .. }
+            | Ask::Discover { .. }
+            | Ask::Search { .. }
+            | Ask::Schema { .. }
+            | Ask::Help { .. } => false,
+        }
+    }
+}
+
+impl CallError {
+    pub fn new(code: CallCode, message: impl Into<String>) -> CallError {
+        CallError { code, message: message.into(), server: None, tool: None }
+    }
+
+    #[must_use]
+    pub fn about(mut self, server: &str, tool: &str) -> CallError {
+        self.server = Some(server.to_owned());
+        self.tool = Some(tool.to_owned());
+        self
+    }
+}
+
+impl FromGuest {
+    pub fn decode(body: &[u8]) -> Result<FromGuest, FrameError> {
+        serde_json::from_slice(body).map_err(|_| FrameError::Malformed)
+    }
+
+    /// Header and body, ready to be written.
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
+        encode(self)
+    }
+}
+
+impl ToGuest {
+    pub fn decode(body: &[u8]) -> Result<ToGuest, FrameError> {
+        serde_json::from_slice(body).map_err(|_| FrameError::Malformed)
+    }
+
+    /// Header and body, ready to be written.
+    pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
+        encode(self)
+    }
+}
+
+fn encode(frame: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    let mut bytes = vec![0; FRAME_HEADER_BYTES];
+    serde_json::to_writer(&mut bytes, frame).map_err(|_| FrameError::Malformed)?;
+    let length = bytes.len() - FRAME_HEADER_BYTES;
+    if length > MAX_FRAME_BYTES {
+        return Err(FrameError::TooLong { bytes: length });
+    }
+    let header = u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes();
+    for (to, from) in bytes.iter_mut().zip(header) {
+        *to = from;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests;

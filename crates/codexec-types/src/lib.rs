@@ -1,0 +1,30 @@
+//! The words of the project, and the rules that need nothing but words.
+//!
+//! Invariant: no I/O, no clock, no async runtime. Everything here is a value or a pure function.
+
+mod event;
+mod frame;
+mod id;
+mod json;
+mod language;
+mod limits;
+mod line;
+mod name;
+mod outcome;
+mod policy;
+mod tools;
+
+pub use event::{Event, Stream};
+pub use frame::{
+    Answer, Ask, CallCode, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, Job,
+    MAX_FRAME_BYTES, ToGuest, frame_length,
+};
+pub use id::ExecutionId;
+pub use json::Json;
+pub use language::Language;
+pub use limits::{Limit, Limits};
+pub use line::{Line, LineBuffer};
+pub use name::{InvalidServerName, ServerName, alias, nearest};
+pub use outcome::{Crash, Ending, Outcome, Position, Thrown, ThrownCode};
+pub use policy::{Admitted, Asked, Policy, Refusal, Request};
+pub use tools::{Denied, InvalidPattern, ToolFilter, ToolPattern};

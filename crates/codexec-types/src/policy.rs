@@ -1,0 +1,173 @@
+use std::time::Duration;
+
+use crate::{InvalidPattern, Json, Language, Limits, ServerName, ToolFilter, ToolPattern};
+
+/// What may run here, and how much. A request can only narrow it.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub languages: Vec<Language>,
+    pub code_bytes: usize,
+    pub input_bytes: usize,
+    /// What an execution gets that asks for nothing.
+    pub limits: Limits,
+    /// The most a request may ask for.
+    pub max_wall: Duration,
+    pub tools: ToolFilter,
+}
+
+/// Code that somebody wants to run. Nothing in it has been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    pub language: Language,
+    pub code: String,
+    pub input: Json,
+    pub asked: Asked,
+}
+
+/// What a request may narrow. `None` leaves it to the policy.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    pub wall: Option<Duration>,
+    pub tool_calls: Option<u32>,
+    pub allowed_tools: Option<Vec<String>>,
+    pub allowed_servers: Option<Vec<String>>,
+}
+
+/// A request that passed the policy. Only [`Policy::admit`] makes one, and every function
+/// that starts a worker takes `&Admitted`, so unchecked code cannot reach a worker.
+#[derive(Debug)]
+pub struct Admitted {
+    request: Request,
+    limits: Limits,
+    tools: ToolFilter,
+}
+
+/// Why a request may not run: the field, what was wrong with it, what is allowed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = names(.1))]
+    Language(Language, Vec<Language>),
+    #[error("code: it is empty; send at least one statement")]
+    Empty,
+    #[error("code: it has {bytes} bytes; at most {cap} are allowed")]
+    TooLong { bytes: usize, cap: usize },
+    #[error("code: it has a NUL character at byte {at}; remove it")]
+    Nul { at: usize },
+    #[error("input: it has {bytes} bytes; at most {cap} are allowed")]
+    Input { bytes: usize, cap: usize },
+    #[error("timeout_ms: {asked_ms} is out of range; it must be 1 to {max_ms}")]
+    Timeout { asked_ms: u128, max_ms: u128 },
+    #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
+    ToolCalls { asked: u32, max: u32 },
+    #[error("allowed_tools: {0}")]
+    Pattern(#[from] InvalidPattern),
+}
+
+impl Refusal {
+    /// Stable word for clients and metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Refusal::Language(..) => "INVALID_LANGUAGE",
+            Refusal::Empty
+            | Refusal::TooLong { .. }
+            | Refusal::Nul { .. }
+            | Refusal::Input { .. }
+            | Refusal::Timeout { .. }
+            | Refusal::ToolCalls { .. }
+            | Refusal::Pattern(_) => "INVALID_ARGS",
+        }
+    }
+}
+
+impl Policy {
+    /// `servers` are the upstreams there are: patterns are read against their names.
+    pub fn admit(&self, request: Request, servers: &[ServerName]) -> Result<Admitted, Refusal> {
+        if !self.languages.contains(&request.language) {
+            return Err(Refusal::Language(request.language, self.languages.clone()));
+        }
+        self.check_code(&request.code)?;
+        let bytes = request.input.text().len();
+        if bytes > self.input_bytes {
+            return Err(Refusal::Input { bytes, cap: self.input_bytes });
+        }
+        let limits = self.limits_for(&request.asked)?;
+        let tools = self.tools_for(&request.asked, servers)?;
+        Ok(Admitted { request, limits, tools })
+    }
+
+    fn check_code(&self, code: &str) -> Result<(), Refusal> {
+        if code.trim().is_empty() {
+            return Err(Refusal::Empty);
+        }
+        if code.len() > self.code_bytes {
+            return Err(Refusal::TooLong { bytes: code.len(), cap: self.code_bytes });
+        }
+        match code.bytes().position(|b| b == 0) {
+            Some(at) => Err(Refusal::Nul { at }),
+            None => Ok(()),
+        }
+    }
+
+    fn limits_for(&self, asked: &Asked) -> Result<Limits, Refusal> {
+        let mut limits = self.limits;
+        if let Some(wall) = asked.wall {
+            if wall.is_zero() || wall > self.max_wall {
+                return Err(Refusal::Timeout {
+                    asked_ms: wall.as_millis(),
+                    max_ms: self.max_wall.as_millis(),
+                });
+            }
+            limits.wall = wall;
+        }
+        if let Some(tool_calls) = asked.tool_calls {
+            if tool_calls > self.limits.tool_calls {
+                let max = self.limits.tool_calls;
+                return Err(Refusal::ToolCalls { asked: tool_calls, max });
+            }
+            limits.tool_calls = tool_calls;
+        }
+        Ok(limits)
+    }
+
+    fn tools_for(&self, asked: &Asked, servers: &[ServerName]) -> Result<ToolFilter, Refusal> {
+        let mut tools = self.tools.clone();
+        if let Some(list) = &asked.allowed_tools {
+            let list: Result<_, _> = list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
+            tools = tools.narrowed_by(list?);
+        }
+        if let Some(list) = &asked.allowed_servers {
+            tools = tools.narrowed_by(list.iter().map(|s| ToolPattern::server(s)).collect());
+        }
+        Ok(tools)
+    }
+}
+
+impl Admitted {
+    pub fn language(&self) -> Language {
+        self.request.language
+    }
+
+    pub fn code(&self) -> &str {
+        &self.request.code
+    }
+
+    pub fn input(&self) -> &Json {
+        &self.request.input
+    }
+
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub fn tools(&self) -> &ToolFilter {
+        &self.tools
+    }
+}
+
+fn names(languages: &[Language]) -> String {
+    let names: Vec<&str> = languages.iter().map(|language| language.name()).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

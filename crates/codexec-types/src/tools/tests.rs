@@ -1,0 +1,55 @@
+use super::*;
+
+#[test]
+fn globs() {
+    for (pattern, text, expected) in [
+        ("*", "", true),
+        ("*", "anything", true),
+        ("read_*", "read_file", true),
+        ("read_*", "spread_file", false),
+        ("*_file", "read_file", true),
+        ("r*d_*e", "read_file", true),
+        ("a*a", "a", false),
+        ("a*b*c", "abbc", true),
+        ("a*b*c", "acb", false),
+        ("read", "read_file", false),
+    ] {
+        assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn patterns_are_read_in_every_spelling() {
+    check("github.get_issue", "github | get_issue");
+    check("github:*", "github | *");
+    check("github/get_*", "github | get_*");
+    check("mcp__github__*", "github | *");
+    check("mcp__my__server__get__it", "my__server | get__it");
+    check("mcp__other__get__it", "other | get__it");
+    check("*", "* | *");
+    for bad in ["github", "", ".", "github.", ":x", "mcp__github", "mcp____x"] {
+        let error = ToolPattern::parse(bad, &[]).expect_err(bad);
+        assert_eq!(error, InvalidPattern(bad.to_owned()));
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let servers = ["my", "my__server", "github"].map(|name| ServerName::new(name).expect(name));
+    let pattern = ToolPattern::parse(text, &servers).expect(text);
+    assert_eq!(format!("{} | {}", pattern.server, pattern.tool), expected);
+}
+
+#[test]
+fn an_empty_list_denies_all_and_asking_only_narrows() {
+    let echo = || vec![ToolPattern::parse("fake.echo", &[]).expect("pattern")];
+    assert_eq!(ToolFilter::all().check("fake", "echo"), Ok(()));
+    assert_eq!(ToolFilter::only(vec![]).check("fake", "echo"), Err(Denied::Server));
+    assert_eq!(ToolFilter::default().check("fake", "echo"), Err(Denied::Server));
+    assert_eq!(ToolFilter::all().narrowed_by(vec![]).check("fake", "echo"), Err(Denied::Server));
+    assert_eq!(ToolFilter::only(echo()).check("fake", "secret"), Err(Denied::Tool));
+    let widened = ToolFilter::only(echo()).narrowed_by(vec![ToolPattern::server("*")]);
+    assert_eq!(widened.check("fake", "secret"), Err(Denied::Tool));
+    assert_eq!(widened.check("other", "echo"), Err(Denied::Server));
+    assert_eq!(widened.check("fake", "echo"), Ok(()));
+}
