@@ -1,1 +1,50 @@
-fn main() {}
+//! The project's own commands: `cargo xtask check`, `cargo xtask test [filter]`,
+//! `cargo xtask tidy`.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+
+mod plain_user;
+mod step;
+mod test;
+mod tidy;
+mod workspace;
+mod world;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+  check          format, lints and tidy, without tests
+  test [filter]  what CI runs; with a filter only the tests whose names contain it
+  tidy           the rules that no compiler knows
+  world          only install what the tests need, and say where";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(err) => {
+            step::say(&format!("error: {err:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> Result<()> {
+    let workspace = Workspace::read()?;
+    match args {
+        ["check"] => test::check(&workspace),
+        ["test"] => test::all(&workspace),
+        ["test", filter] => test::some(&workspace, filter),
+        ["tidy"] => tidy::run(&workspace),
+        ["world"] => {
+            let world: PathBuf = world::install(&workspace)?;
+            step::say(&world.display().to_string());
+            Ok(())
+        }
+        _ => bail!("{USAGE}"),
+    }
+}

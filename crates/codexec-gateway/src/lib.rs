@@ -1,1 +1,22 @@
+//! The user's MCP servers as one catalogue: connect, list, search, name, call.
+//!
+//! Invariant: nothing an upstream sends or withholds can hang, crash or flood this process. Every
+//! wait has an end, every buffer a bound, and one server's failure is one server's failure.
 
+mod arguments;
+mod catalogue;
+mod clean;
+mod config;
+mod gateway;
+mod help;
+mod search;
+mod settings;
+mod signature;
+mod tool;
+mod unwrap;
+mod upstream;
+
+pub use config::{Parsed, Problem, Scope, ServerConfig, merge, parse};
+pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use search::Detail;
+pub use settings::Settings;

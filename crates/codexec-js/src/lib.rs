@@ -1,1 +1,16 @@
+//! The worker's side for JavaScript and TypeScript: one engine, one guest, one socket.
+//!
+//! Invariant: after [`Guest::warm`] nothing opens a file, starts a thread or reads the
+//! environment. The only way out is the socket, and no guest value is trusted on its way to it.
 
+mod fault;
+mod guest;
+mod native;
+mod positions;
+mod prelude;
+mod program;
+mod random;
+mod url;
+mod wire;
+
+pub use guest::{Guest, WarmError};

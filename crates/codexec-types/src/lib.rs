@@ -7,6 +7,7 @@ mod frame;
 mod id;
 mod json;
 mod language;
+mod lenient;
 mod limits;
 mod line;
 mod name;
@@ -22,6 +23,7 @@ pub use frame::{
 pub use id::ExecutionId;
 pub use json::Json;
 pub use language::Language;
+pub use lenient::lenient_json;
 pub use limits::{Limit, Limits};
 pub use line::{Line, LineBuffer};
 pub use name::{InvalidServerName, ServerName, alias, nearest};

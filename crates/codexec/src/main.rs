@@ -1,1 +1,29 @@
-fn main() {}
+//! The binary: reads settings, builds the parts, runs. No rule of the product lives here.
+
+mod cli;
+mod command;
+mod config;
+mod env;
+mod parts;
+mod servers;
+mod zygote;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+fn main() -> ExitCode {
+    // Before anything else: a zygote must stay single-threaded, and never reads settings.
+    if let Some(role) = env::zygote_role() {
+        zygote::run(role);
+    }
+    let cli = cli::Cli::parse();
+    match command::run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+use std::io;
+use std::time::Duration;
+
+use codexec_sandbox::Broken;
+
+/// Why a run did not start. After the start it cannot fail any more, it can only end.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecError {
+    #[error("all {cap} workers are busy and {queued} requests wait; try again in {} s", .retry_after.as_secs())]
+    Busy { cap: usize, queued: usize, retry_after: Duration },
+    #[error("{0}; `codexec doctor` tells what to do, `sandbox.lowered` lets a layer go by name")]
+    Sandbox(#[source] Broken),
+    #[error("the worker did not start")]
+    Start(#[source] io::Error),
+}
+
+impl ExecError {
+    /// Stable word for clients and metrics: a closed set, frozen by a test.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ExecError::Busy { .. } => "BUSY",
+            ExecError::Sandbox(_) => "SANDBOX_UNAVAILABLE",
+            ExecError::Start(_) => "WORKER_START",
+        }
+    }
+}
+
+impl From<io::Error> for ExecError {
+    fn from(source: io::Error) -> ExecError {
+        ExecError::Start(source)
+    }
+}

@@ -1,0 +1,233 @@
+//! Slots that wait for guests, and the bound on how many there are.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use codexec_sandbox::{Attempt, Cgroups, Launch, Layer, Missing, Posture, ZygoteLink};
+use codexec_types::{Admitted, Job};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+use crate::slot::{Busy, Slot};
+use crate::{ExecError, Run};
+
+/// How long the probe may take.
+const PROBE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Our own binary: it starts itself again as the zygote.
+    pub program: PathBuf,
+    /// The argument that makes it the zygote.
+    pub role: &'static str,
+    pub memory_bytes: u64,
+    /// How many guests may run at once.
+    pub max: usize,
+    /// How many workers wait for one.
+    pub warm: usize,
+    /// How many requests may wait for a worker, and how long.
+    pub queue: usize,
+    pub queue_wait: Duration,
+    pub lowered: Vec<Layer>,
+}
+
+/// Starts guests. Cheap to clone.
+#[derive(Clone)]
+pub struct Workers(Arc<Pool>);
+
+pub(crate) struct Pool {
+    settings: Settings,
+    launch: Launch,
+    zygote: tokio::sync::Mutex<Option<Arc<ZygoteLink>>>,
+    cgroups: OnceLock<Result<Cgroups, Missing>>,
+    idle: Mutex<Vec<Slot>>,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Workers {
+    /// Starts nothing yet.
+    pub fn new(settings: Settings) -> Workers {
+        Workers(Arc::new(Pool {
+            launch: Launch::interpreter(settings.memory_bytes, settings.lowered.clone()),
+            permits: Arc::new(Semaphore::new(settings.max)),
+            settings,
+            zygote: tokio::sync::Mutex::default(),
+            cgroups: OnceLock::new(),
+            idle: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Fills the pool, so that the first guest does not wait.
+    pub async fn warm(&self) -> Result<(), ExecError> {
+        while self.0.idle().len() < self.0.settings.warm {
+            let slot = self.0.open().await?;
+            self.0.idle().push(slot);
+        }
+        Ok(())
+    }
+
+    /// What stands around a guest here, seen by building it.
+    pub async fn posture(&self) -> Result<Posture, ExecError> {
+        let slot = self.0.slot().await?;
+        let posture = slot.posture().clone();
+        self.0.keep(slot);
+        Ok(posture)
+    }
+
+    /// Runs the guest that tries to get out; only where the role is that guest's.
+    pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
+        let (_busy, worker) = self.0.slot().await?.occupy();
+        let mut line = Vec::new();
+        let read = worker.said(&mut line);
+        timeout(PROBE, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        Ok(serde_json::from_slice(&line).map_err(io::Error::from)?)
+    }
+
+    /// How many guests run, and how many requests wait for a worker.
+    pub fn load(&self) -> (usize, usize) {
+        let running = self.0.settings.max - self.0.permits.available_permits();
+        (running, self.0.waiting.load(Ordering::Relaxed))
+    }
+
+    /// Starts the guest. `servers` are the names that it may see.
+    pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
+        let permit = self.0.permit().await?;
+        let (busy, worker) = self.0.slot().await?.occupy();
+        let limits = admitted.limits();
+        let job = Job {
+            language: admitted.language(),
+            code: admitted.code().to_owned(),
+            input: admitted.input().clone(),
+            servers,
+            memory_bytes: limits.memory_bytes,
+        };
+        Ok(Run::new(
+            job,
+            limits,
+            worker,
+            Hold { pool: Arc::clone(&self.0), busy: Some(busy), _permit: permit },
+        ))
+    }
+}
+
+/// A run's place in the pool, given back when the run has ended.
+pub(crate) struct Hold {
+    pool: Arc<Pool>,
+    pub(crate) busy: Option<Busy>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Hold {
+    /// Puts a fresh worker into the slot, off the path of the answer.
+    pub(crate) fn release(&mut self) {
+        let Some(busy) = self.busy.take() else { return };
+        let pool = Arc::clone(&self.pool);
+        // Ends by itself: every step of it is bounded.
+        tokio::spawn(async move {
+            match busy.refill().await {
+                Ok(slot) => pool.keep(slot),
+                Err(error) => tracing::warn!(%error, "a slot could not be filled again"),
+            }
+        });
+    }
+}
+
+impl Pool {
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, ExecError> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let queued = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let place = Waiting(&self.waiting);
+        let busy = || ExecError::Busy {
+            cap: self.settings.max,
+            queued,
+            retry_after: self.settings.queue_wait,
+        };
+        if queued >= self.settings.queue {
+            return Err(busy());
+        }
+        let wait = timeout(self.settings.queue_wait, Arc::clone(&self.permits).acquire_owned());
+        let permit = wait.await.map_err(|_| busy())?.map_err(|_| busy());
+        drop(place);
+        permit
+    }
+
+    async fn slot(&self) -> Result<Slot, ExecError> {
+        loop {
+            let waiting = self.idle().pop();
+            match waiting {
+                Some(slot) if slot.is_alive() => return Ok(slot),
+                Some(dead) => drop(dead),
+                None => return self.open().await,
+            }
+        }
+    }
+
+    fn keep(&self, slot: Slot) {
+        let mut idle = self.idle();
+        if idle.len() < self.settings.warm {
+            idle.push(slot);
+        }
+    }
+
+    async fn open(&self) -> Result<Slot, ExecError> {
+        let begun = Instant::now();
+        let zygote = self.zygote().await?;
+        let cgroups = self.cgroups().await?;
+        let memory_bytes = self.settings.memory_bytes;
+        let opened = Slot::open(&zygote, &self.launch, memory_bytes, cgroups).await;
+        if let Err(ExecError::Start(_)) = &opened {
+            // Whatever is wrong with it, the next one is a new one.
+            self.zygote.lock().await.take();
+        }
+        tracing::debug!(took = ?begun.elapsed(), ok = opened.is_ok(), "slot opened");
+        opened
+    }
+
+    async fn zygote(&self) -> Result<Arc<ZygoteLink>, ExecError> {
+        let mut zygote = self.zygote.lock().await;
+        if let Some(zygote) = &*zygote {
+            return Ok(Arc::clone(zygote));
+        }
+        let (program, role) = (self.settings.program.clone(), self.settings.role);
+        let start = move || ZygoteLink::start(&program, role);
+        let started = tokio::task::spawn_blocking(start).await.map_err(io::Error::other)??;
+        Ok(Arc::clone(zygote.insert(Arc::new(started))))
+    }
+
+    async fn cgroups(&self) -> Result<Result<&Cgroups, Missing>, ExecError> {
+        if self.cgroups.get().is_none() {
+            let find = || {
+                Cgroups::find()
+                    .map_err(|error| Missing { layer: Layer::Cgroup, reason: error.to_string() })
+            };
+            let found = tokio::task::spawn_blocking(find).await.map_err(io::Error::other)?;
+            // Somebody else may have been faster; theirs is as good.
+            let _ = self.cgroups.set(found);
+        }
+        Ok(match self.cgroups.get() {
+            Some(Ok(cgroups)) => Ok(cgroups),
+            Some(Err(missing)) => Err(missing.clone()),
+            None => Err(Missing { layer: Layer::Cgroup, reason: "not looked for".to_owned() }),
+        })
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One request in the queue; leaves it when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

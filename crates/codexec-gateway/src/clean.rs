@@ -1,0 +1,42 @@
+//! What an upstream writes is shown to people and models: nothing invisible gets through.
+
+/// Strips control characters (all but newline and tab), and characters that hide or reorder
+/// text: zero-width, bidirectional, tag and variation characters.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().filter(|&c| !is_hidden(c)).collect()
+}
+
+/// The same, on one line.
+pub(crate) fn clean_line(text: &str) -> String {
+    let text = clean(text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// At most `bytes` bytes, never inside a character, with a mark where something was cut.
+pub(crate) fn cut(text: &str, bytes: usize) -> String {
+    const MARK: &str = "…";
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes.saturating_sub(MARK.len()));
+    format!("{}{MARK}", text.get(..end).unwrap_or_default().trim_end())
+}
+
+/// The last `bytes` bytes.
+pub(crate) fn cut_front(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let start = text.ceil_char_boundary(text.len() - bytes);
+    format!("…{}", text.get(start..).unwrap_or_default())
+}
+
+fn is_hidden(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+}

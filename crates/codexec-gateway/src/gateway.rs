@@ -1,0 +1,187 @@
+//! The one handle to all upstreams.
+
+mod call;
+mod discovery;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
+use futures::future::join_all;
+use tokio::{sync::Semaphore, time::Duration};
+
+pub use discovery::{SearchQuery, SearchReply, ToolInfo};
+
+use crate::{
+    ServerConfig, Settings,
+    catalogue::Catalogue,
+    upstream::{State, Upstream},
+};
+
+/// Servers that start at the same time.
+const STARTS_AT_ONCE: usize = 32;
+/// What a shutdown may take, however many servers there are.
+const SHUTDOWN: Duration = Duration::from_secs(2);
+
+/// The user's servers. Cheap to clone; the servers end with the last clone.
+#[derive(Clone)]
+pub struct Gateway {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    names: Vec<ServerName>,
+    /// In the order of `names`.
+    upstreams: Vec<Arc<Upstream>>,
+    settings: Arc<Settings>,
+    catalogue: Mutex<Arc<Catalogue>>,
+}
+
+/// How one server is doing.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ServerHealth {
+    pub name: String,
+    pub state: ServerState,
+    /// As last listed; `None` before the first list.
+    pub tools: Option<usize>,
+    pub error: Option<String>,
+    /// Tool calls sent to it.
+    pub calls: u64,
+    pub pid: Option<u32>,
+    /// What was wrong with its list, in sentences.
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Nobody has needed it yet, or it ended and nobody has needed it since.
+    Idle,
+    Starting,
+    Ready,
+    Failed,
+}
+
+impl ServerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            ServerState::Idle => "idle",
+            ServerState::Starting => "starting",
+            ServerState::Ready => "ready",
+            ServerState::Failed => "failed",
+        }
+    }
+}
+
+impl Gateway {
+    /// Starts nothing.
+    pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let settings = Arc::new(settings);
+        let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
+        let names = servers.iter().map(|server| server.name.clone()).collect();
+        let upstreams = servers
+            .into_iter()
+            .map(|config| Arc::new(Upstream::new(config, settings.clone(), starts.clone())))
+            .collect();
+        let catalogue = Mutex::default();
+        Gateway { inner: Arc::new(Inner { names, upstreams, settings, catalogue }) }
+    }
+
+    /// In the order of the configuration.
+    pub fn server_names(&self) -> Vec<ServerName> {
+        self.inner.names.clone()
+    }
+
+    /// Begins to start all servers. Returns at once; needs a tokio runtime around it.
+    pub fn warm(&self) {
+        for upstream in &self.inner.upstreams {
+            upstream.begin();
+        }
+    }
+
+    /// Whatever a guest asks. Dropping the future cancels the call upstream.
+    pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
+        match ask {
+            Ask::Tool { server, tool, args } => {
+                self.call_tool(&server, &tool, &args, allowed).await
+            }
+            Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
+            Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
+            Ask::Discover { words } => self.discover(&words, allowed).await,
+            Ask::Search { query, limit } => self.search_for_guest(query, limit, allowed).await,
+            Ask::Schema { name } => {
+                let tool = self.schema(&name, allowed).await?;
+                self.bounded(&serde_json::to_value(tool).unwrap_or_default())
+            }
+            Ask::Help { name } => self.help(name.as_deref(), allowed).await,
+        }
+    }
+
+    pub fn health(&self) -> Vec<ServerHealth> {
+        self.inner.upstreams.iter().map(|upstream| health(upstream)).collect()
+    }
+
+    /// Ends all servers at once, within two seconds.
+    pub async fn shutdown(&self) {
+        let all = join_all(self.inner.upstreams.iter().map(|upstream| upstream.shutdown()));
+        if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
+            self.inner.kill();
+        }
+    }
+
+    fn upstream(&self, name: &ServerName) -> Option<&Arc<Upstream>> {
+        self.inner.upstreams.iter().find(|upstream| upstream.name() == name)
+    }
+
+    /// The catalogue of now, made again only when some list has changed.
+    async fn catalogue(&self) -> Arc<Catalogue> {
+        let listings: Vec<_> = self.inner.upstreams.iter().map(|up| up.listing()).collect();
+        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.is_made_from(&listings) {
+            return known;
+        }
+        let names = self.inner.names.clone();
+        // Thousands of tools take milliseconds: not on a thread that serves others.
+        let made = tokio::task::spawn_blocking(move || Catalogue::new(&names, listings)).await;
+        let Ok(made) = made else { return known };
+        let made = Arc::new(made);
+        *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
+        made
+    }
+}
+
+impl Inner {
+    fn kill(&self) {
+        for upstream in &self.upstreams {
+            upstream.kill();
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn health(upstream: &Upstream) -> ServerHealth {
+    let (state, error, pid) = match upstream.state() {
+        State::Idle => (ServerState::Idle, None, None),
+        State::Starting => (ServerState::Starting, None, None),
+        State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
+        State::Ready(connection) => (ServerState::Ready, None, Some(connection.pid())),
+        State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
+    };
+    let listing = upstream.listing();
+    ServerHealth {
+        name: upstream.name().to_string(),
+        state,
+        tools: listing.as_ref().map(|listing| listing.tools.len()),
+        error,
+        calls: upstream.calls(),
+        pid,
+        problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

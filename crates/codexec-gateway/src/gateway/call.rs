@@ -1,0 +1,214 @@
+//! The road of a tool call: name, permission, server, existence, arguments, call, result.
+
+use std::sync::Arc;
+
+use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, nearest};
+use serde_json::{Map, Value};
+
+use super::Gateway;
+use crate::{
+    catalogue::{Entry, find_server, pairs},
+    unwrap::unwrap,
+    upstream::{Connection, Upstream, UpstreamError},
+};
+
+impl Gateway {
+    pub(super) async fn call_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let server = self.server(server, allowed)?.clone();
+        self.call(&server, tool, args, allowed).await
+    }
+
+    pub(super) async fn call_named(
+        &self,
+        name: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let (server, tool) = self.pair(name, allowed).await?;
+        self.call(&server, &tool, args, allowed).await
+    }
+
+    /// The (server, tool) that a joined or bare name stands for.
+    pub(super) async fn pair(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<(ServerName, String), CallError> {
+        let pairs = pairs(name, &self.inner.names);
+        let is_listed = |(server, tool): &&(ServerName, &str)| {
+            let listing = self.upstream(server).and_then(|upstream| upstream.listing());
+            listing.is_some_and(|listing| listing.find(tool).is_some())
+        };
+        if let Some((server, tool)) = pairs.iter().find(is_listed).or_else(|| pairs.first()) {
+            return Ok((server.clone(), (*tool).to_owned()));
+        }
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let bare: Vec<&Entry> =
+            catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
+        match bare.as_slice() {
+            [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
+            [] => {
+                let names: Vec<String> = catalogue.all(allowed).map(Entry::dotted_name).collect();
+                let near = nearest(name, names.iter().map(String::as_str), 3);
+                Err(not_found(&format!("no tool {:?}", shown(name)), &near))
+            }
+            several => {
+                let names: Vec<String> = several.iter().map(|entry| entry.dotted_name()).collect();
+                let which = names.join(", ");
+                let message = format!("several servers have a tool {name:?}: {which}; say which");
+                Err(CallError::new(CallCode::ToolNotFound, message))
+            }
+        }
+    }
+
+    /// A server by name or alias, if any of its tools may be called.
+    pub(super) fn server(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<&ServerName, CallError> {
+        let Some(server) = find_server(name, &self.inner.names) else {
+            let known = self.inner.names.iter().map(ServerName::as_str);
+            let visible = known.filter(|server| allowed.allows_server(server));
+            let near = nearest(name, visible, 3);
+            return Err(not_found(&format!("no server {:?}", shown(name)), &near));
+        };
+        if allowed.allows_server(server.as_str()) {
+            Ok(server)
+        } else {
+            Err(denied(Denied::Server, server, "*"))
+        }
+    }
+
+    async fn call(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        if !allowed.allows_server(server.as_str()) {
+            return Err(denied(Denied::Server, server, tool));
+        }
+        let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
+        let (upstream, connection) = match (self.connected(server).await, checked) {
+            (Ok(connected), _) => connected,
+            (Err(_), Err(denied)) => return Err(denied),
+            (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
+        };
+        let listing = upstream.listing().unwrap_or_default();
+        // Decided on the real name, which an alias may stand for.
+        let found = listing.find(tool);
+        let real = found.map_or(tool, |found| found.name.as_str());
+        allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))?;
+        let Some(found) = found else { return Err(self.no_tool(server, tool, allowed)) };
+        let about = |err: CallError| err.about(server.as_str(), real);
+        let args = arguments(args).map_err(about)?;
+        let args = match found.arguments().check(&found.input_schema, &args) {
+            Ok(()) => args,
+            Err(wrong) => {
+                let message = format!("{server}.{real}: {wrong}");
+                return Err(about(CallError::new(CallCode::InvalidArgs, message)));
+            }
+        };
+        let Value::Object(args) = args else { return Ok(Json::null()) };
+        let result = upstream.call(&connection, real, args).await;
+        let result = result.map_err(|err| about(upstream_error(server, &err)))?;
+        let value = unwrap(result).map_err(|err| {
+            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
+        })?;
+        self.bounded(&value).map_err(about)
+    }
+
+    async fn connected(
+        &self,
+        server: &ServerName,
+    ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
+        let Some(upstream) = self.upstream(server) else {
+            return Err(not_found(&format!("no server \"{server}\""), &[]));
+        };
+        match upstream.connected().await {
+            Ok(connection) => Ok((upstream.clone(), connection)),
+            Err(err) => Err(upstream_error(server, &err)),
+        }
+    }
+
+    pub(super) fn no_tool(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        allowed: &ToolFilter,
+    ) -> CallError {
+        let listing = self.upstream(server).and_then(|upstream| upstream.listing());
+        let listing = listing.unwrap_or_default();
+        let mut near = listing.nearest(tool);
+        near.retain(|name| allowed.check(server.as_str(), name).is_ok());
+        let tool = shown(tool);
+        not_found(&format!("no tool {tool:?} on server \"{server}\""), &near)
+            .about(server.as_str(), &tool)
+    }
+
+    /// As text for the guest, unless there is too much of it.
+    pub(super) fn bounded(&self, value: &Value) -> Result<Json, CallError> {
+        let json = Json::from_value(value);
+        let (bytes, limit) = (json.text().len(), self.inner.settings.result_bytes);
+        if bytes <= limit {
+            return Ok(json);
+        }
+        let message = format!("the result has {bytes} bytes; at most {limit} fit; ask for less");
+        Err(CallError::new(CallCode::UpstreamError, message))
+    }
+}
+
+/// Nothing at all stands for no arguments.
+fn arguments(args: &Json) -> Result<Value, CallError> {
+    match args.to_value() {
+        Ok(Value::Null) => Ok(Value::Object(Map::new())),
+        Ok(args @ Value::Object(_)) => Ok(args),
+        Ok(_) | Err(_) => {
+            let message = "arguments must be one object of named parameters, like {\"id\": 1}";
+            Err(CallError::new(CallCode::InvalidArgs, message))
+        }
+    }
+}
+
+fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
+    CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
+}
+
+pub(super) fn denied(denied: Denied, server: &ServerName, tool: &str) -> CallError {
+    let tool = shown(tool);
+    let (code, message) = match denied {
+        Denied::Server => (
+            CallCode::ServerNotAllowed,
+            format!(
+                "server \"{server}\" may not be called; allow it with \"{server}.*\" in allowed_tools"
+            ),
+        ),
+        Denied::Tool => (
+            CallCode::ToolNotAllowed,
+            format!("tool \"{server}.{tool}\" may not be called; add it to allowed_tools"),
+        ),
+    };
+    CallError::new(code, message).about(server.as_str(), &tool)
+}
+
+fn not_found(what: &str, near: &[&str]) -> CallError {
+    let message = match near {
+        [] => format!("{what}; search for one with searchTools(\"..\")"),
+        near => format!("{what}; did you mean {}?", near.join(", ")),
+    };
+    CallError::new(CallCode::ToolNotFound, message)
+}
+
+/// A guest's own words, cut for a message.
+fn shown(name: &str) -> String {
+    crate::clean::cut(&crate::clean::clean_line(name), 100)
+}

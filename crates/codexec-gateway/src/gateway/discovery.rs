@@ -1,0 +1,252 @@
+//! What there is: search, lists, schemas and help, each only of what may be called.
+
+use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::{Gateway, call::denied};
+use crate::{catalogue::Entry, catalogue::find_server, help, search::Detail, upstream::State};
+
+const MAX_RESULTS: usize = 100;
+
+/// A question to the catalogue.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchQuery {
+    /// What the tool should do. Empty: all tools, in their order.
+    pub text: String,
+    pub limit: usize,
+    pub detail: Detail,
+    /// Only this server's tools.
+    pub server: Option<String>,
+}
+
+/// What was found, and what could not be looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchReply {
+    pub tools: Vec<ToolInfo>,
+    pub starting: Vec<ServerName>,
+    pub failed: Vec<(ServerName, String)>,
+}
+
+/// One tool, as much of it as was asked for.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolInfo {
+    /// `server.tool`
+    pub name: String,
+    pub server: String,
+    pub tool: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+}
+
+impl Gateway {
+    /// The best matches, best first.
+    pub async fn search(&self, query: &SearchQuery, allowed: &ToolFilter) -> SearchReply {
+        let mut reply = self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let wanted = query.server.as_deref();
+        let is_wanted = |entry: &&Entry| {
+            let server = wanted.map(|server| find_server(server, &self.inner.names));
+            server.is_none_or(|server| server == Some(&entry.server))
+        };
+        let limit = query.limit.clamp(1, MAX_RESULTS);
+        let show = |entry: &Entry| info(entry, query.detail);
+        reply.tools = if query.text.trim().is_empty() {
+            catalogue.all(allowed).filter(is_wanted).take(limit).map(show).collect()
+        } else {
+            catalogue.search(&query.text, allowed).filter(is_wanted).take(limit).map(show).collect()
+        };
+        reply
+    }
+
+    /// All tools, in order.
+    pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        catalogue.all(allowed).map(|entry| info(entry, Detail::Summary)).collect()
+    }
+
+    /// One tool's whole definition, by any of its names.
+    pub async fn schema(&self, name: &str, allowed: &ToolFilter) -> Result<ToolInfo, CallError> {
+        let entry = self.entry(name, allowed).await?;
+        Ok(info(&entry, Detail::Full))
+    }
+
+    pub(super) async fn tool_names(
+        &self,
+        server: &str,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let names: Vec<Value> = self
+            .entries_of(server, allowed)
+            .await?
+            .iter()
+            .map(|entry| entry.tool.name.as_str().into())
+            .collect();
+        self.bounded(&Value::Array(names))
+    }
+
+    pub(super) async fn discover(
+        &self,
+        words: &[String],
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        self.gather(allowed).await;
+        let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        let catalogue = self.catalogue().await;
+        let found: Vec<Value> = catalogue
+            .all(allowed)
+            .filter(|entry| words.is_empty() || occurs(&words, entry))
+            .map(|entry| {
+                let mut tool = json!({
+                    "name": format!("mcp__{}__{}", entry.server, entry.tool.name),
+                    "server": entry.server.as_str(),
+                    "tool": entry.tool.name,
+                    "description": entry.tool.description,
+                    "parameters": entry.tool.input_schema,
+                });
+                if let (Some(schema), Some(tool)) =
+                    (&entry.tool.output_schema, tool.as_object_mut())
+                {
+                    tool.insert("outputSchema".to_owned(), schema.clone());
+                }
+                tool
+            })
+            .collect();
+        self.bounded(&Value::Array(found))
+    }
+
+    pub(super) async fn search_for_guest(
+        &self,
+        text: String,
+        limit: u32,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let limit = usize::try_from(limit).unwrap_or(MAX_RESULTS);
+        let query = SearchQuery { text, limit, detail: Detail::Summary, server: None };
+        let reply = self.search(&query, allowed).await;
+        self.bounded(&serde_json::to_value(reply.tools).unwrap_or_default())
+    }
+
+    pub(super) async fn help(
+        &self,
+        name: Option<&str>,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let text = match name {
+            None => self.overview(allowed).await,
+            Some(name) if find_server(name, &self.inner.names).is_some() => {
+                let entries = self.entries_of(name, allowed).await?;
+                let entries: Vec<&Entry> = entries.iter().collect();
+                help::server(name, &entries)
+            }
+            Some(name) => help::tool(&self.entry(name, allowed).await?),
+        };
+        self.bounded(&Value::String(text))
+    }
+
+    async fn overview(&self, allowed: &ToolFilter) -> String {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let health = self.health();
+        let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
+        help::overview(servers.map(|server| {
+            let tools = catalogue.all(allowed).filter(|entry| entry.server.as_str() == server.name);
+            (server, tools.count())
+        }))
+    }
+
+    async fn entries_of(
+        &self,
+        server: &str,
+        allowed: &ToolFilter,
+    ) -> Result<Vec<Entry>, CallError> {
+        let server = self.server(server, allowed)?;
+        if let Some(upstream) = self.upstream(server) {
+            let state = upstream.settled(self.patience()).await;
+            if upstream.listing().is_none() {
+                return Err(unlisted(server, &state));
+            }
+        }
+        let catalogue = self.catalogue().await;
+        Ok(catalogue.all(allowed).filter(|entry| entry.server == *server).cloned().collect())
+    }
+
+    async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
+        let (server, tool) = self.pair(name, allowed).await?;
+        let entries = self.entries_of(server.as_str(), allowed).await?;
+        let listing = self.upstream(&server).and_then(|upstream| upstream.listing());
+        let real = listing.as_ref().and_then(|listing| listing.find(&tool));
+        let real = real.map_or(tool.as_str(), |real| real.name.as_str());
+        allowed.check(server.as_str(), real).map_err(|err| denied(err, &server, real))?;
+        let found = entries.into_iter().find(|entry| entry.tool.name == real);
+        found.ok_or_else(|| self.no_tool(&server, real, allowed))
+    }
+
+    /// Starts every server that may be used and waits a little, once, for the slow ones.
+    pub(super) async fn gather(&self, allowed: &ToolFilter) -> SearchReply {
+        let until = self.patience();
+        let upstreams = self.inner.upstreams.iter();
+        let wanted = upstreams.filter(|upstream| allowed.allows_server(upstream.name().as_str()));
+        let settled = join_all(wanted.map(|upstream| async move {
+            (upstream.name().clone(), upstream.settled(until).await)
+        }));
+        let mut reply = SearchReply::default();
+        for (name, state) in settled.await {
+            match state {
+                State::Ready(_) => {}
+                State::Idle | State::Starting => reply.starting.push(name),
+                State::Failed(failure) => reply.failed.push((name, failure.error.to_string())),
+            }
+        }
+        reply
+    }
+
+    fn patience(&self) -> Instant {
+        Instant::now() + self.inner.settings.catalogue_wait
+    }
+}
+
+/// Why nothing is known of a server's tools.
+fn unlisted(server: &ServerName, state: &State) -> CallError {
+    let why = match state {
+        State::Failed(failure) => failure.error.to_string(),
+        State::Idle | State::Starting | State::Ready(_) => {
+            "it is still starting; try again in a few seconds".to_owned()
+        }
+    };
+    CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {why}"))
+}
+
+fn info(entry: &Entry, detail: Detail) -> ToolInfo {
+    let tool = &entry.tool;
+    let is_full = detail == Detail::Full;
+    let description = match detail {
+        Detail::Names => None,
+        Detail::Summary => Some(tool.summary()),
+        Detail::Full => Some(tool.description.clone()),
+    };
+    ToolInfo {
+        name: entry.dotted_name(),
+        server: entry.server.to_string(),
+        tool: tool.name.clone(),
+        description,
+        signature: (detail != Detail::Names).then(|| tool.signature().to_owned()),
+        input_schema: is_full.then(|| tool.input_schema.clone()),
+        output_schema: tool.output_schema.clone().filter(|_| is_full),
+    }
+}
+
+fn occurs(words: &[String], entry: &Entry) -> bool {
+    let name = format!("mcp__{}__{}", entry.server, entry.tool.name).to_lowercase();
+    let description = entry.tool.description.to_lowercase();
+    words.iter().any(|word| name.contains(word) || description.contains(word))
+}

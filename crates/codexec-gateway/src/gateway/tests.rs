@@ -1,0 +1,132 @@
+//! The road of a call, against the scripted server.
+
+use std::path::PathBuf;
+
+use codexec_types::{CallCode, ToolPattern};
+use serde_json::{Value, json};
+
+use super::*;
+
+fn gateway() -> Gateway {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
+    let issue = json!({"name": "get-issue", "description": "Reads an issue. More.", "inputSchema": {
+        "type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}});
+    let server = |name: &str, plan: Value| ServerConfig {
+        name: ServerName::new(name).expect("a name"),
+        command: "python3".to_owned(),
+        args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
+        env: Vec::new(),
+        cwd: None,
+        source: PathBuf::new(),
+    };
+    let servers = vec![
+        server("my-hub", json!({"tools": ["echo"], "raw_tools": [issue]})),
+        server("other", json!({"tools": ["echo", "only_here"]})),
+    ];
+    Gateway::new(
+        servers,
+        Settings::new(vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
+    )
+}
+
+fn only(patterns: &[&str]) -> ToolFilter {
+    let parse = |pattern: &&str| ToolPattern::parse(pattern, &[]).expect("a pattern");
+    ToolFilter::only(patterns.iter().map(parse).collect())
+}
+
+async fn ask(gateway: &Gateway, ask: Ask, allowed: &ToolFilter) -> Result<Value, String> {
+    match gateway.answer(ask, allowed).await {
+        Ok(answer) => Ok(answer.to_value().expect("JSON")),
+        Err(err) => {
+            let code = serde_json::to_value(err.code).expect("a code");
+            Err(format!("{}: {}", code.as_str().expect("text"), err.message))
+        }
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
+fn named(name: &str, args: Value) -> Ask {
+    Ask::Named { name: name.to_owned(), args: Json::from_value(&args) }
+}
+
+#[tokio::test]
+async fn names_resolve_and_arguments_are_checked() {
+    let gateway = gateway();
+    let all = ToolFilter::all();
+    for name in ["mcp__my-hub__get-issue", "my_hub.get_issue", "my-hub:get-issue", "get-issue"] {
+        assert_eq!(ask(&gateway, named(name, json!({"id": 1})), &all).await, Ok(json!({"id": 1})));
+    }
+    let check = async |name: &str, args: Value, expected: &str| {
+        assert_eq!(ask(&gateway, named(name, args), &all).await, Err(expected.to_owned()));
+    };
+    let wrong = "INVALID_ARGS: my-hub.get-issue: `id` is missing; parameters: id (required)";
+    check("my_hub.get_issue", json!({}), wrong).await;
+    let shape = "INVALID_ARGS: arguments must be one object of named parameters, like {\"id\": 1}";
+    check("my_hub.get_issue", json!([1]), shape).await;
+    let near = "TOOL_NOT_FOUND: no tool \"get_isue\" on server \"my-hub\"; did you mean get-issue?";
+    check("my_hub.get_isue", json!({}), near).await;
+    let several =
+        "TOOL_NOT_FOUND: several servers have a tool \"echo\": my-hub.echo, other.echo; say which";
+    check("echo", json!({}), several).await;
+    let unknown =
+        Ask::Tool { server: "my-hup".to_owned(), tool: "echo".to_owned(), args: Json::null() };
+    let near = "TOOL_NOT_FOUND: no server \"my-hup\"; did you mean my-hub?";
+    assert_eq!(ask(&gateway, unknown, &all).await, Err(near.to_owned()));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn only_what_is_allowed_is_called_or_seen() {
+    let gateway = gateway();
+    let allowed = only(&["other.echo"]);
+    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed).await;
+    assert_eq!(denied.expect_err("denied").code, CallCode::ServerNotAllowed);
+    assert_eq!(gateway.health()[0].state, ServerState::Idle, "a denied server is not started");
+    let tool =
+        "TOOL_NOT_ALLOWED: tool \"other.only_here\" may not be called; add it to allowed_tools";
+    let actual = ask(&gateway, named("other.only_here", json!({})), &allowed).await;
+    assert_eq!(actual, Err(tool.to_owned()));
+    assert_eq!(ask(&gateway, named("other.echo", json!({})), &allowed).await, Ok(json!({})));
+    let names: Vec<String> =
+        gateway.list(&allowed).await.into_iter().map(|tool| tool.name).collect();
+    assert_eq!(names, ["other.echo"]);
+    assert_eq!(gateway.list(&only(&[])).await, []);
+    // The alias is decided by what it stands for.
+    let real = only(&["my-hub.get-issue"]);
+    let issue = named("my_hub.get_issue", json!({"id": 2}));
+    assert_eq!(ask(&gateway, issue, &real).await, Ok(json!({"id": 2})));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn guests_can_look_around() {
+    let gateway = gateway();
+    let all = ToolFilter::all();
+    let names = Ask::ToolNames { server: "my_hub".to_owned() };
+    assert_eq!(ask(&gateway, names, &all).await, Ok(json!(["echo", "get-issue"])));
+
+    let search = Ask::Search { query: "read issues".to_owned(), limit: 1 };
+    let found = ask(&gateway, search, &all).await.expect("found");
+    let signature = "\"get-issue\"(args: { id: number }): Promise<unknown>";
+    let issue = json!([{"name": "my-hub.get-issue", "server": "my-hub", "tool": "get-issue",
+        "description": "Reads an issue.", "signature": signature}]);
+    assert_eq!(found, issue);
+
+    let discover = Ask::Discover { words: vec!["ISSUE".to_owned()] };
+    let found = ask(&gateway, discover, &all).await.expect("found");
+    assert_eq!(found[0]["name"], "mcp__my-hub__get-issue");
+    assert_eq!(found[0]["parameters"]["required"], json!(["id"]));
+
+    let schema = Ask::Schema { name: "get-issue".to_owned() };
+    let found = ask(&gateway, schema, &all).await.expect("found");
+    assert_eq!(found["inputSchema"]["required"], json!(["id"]));
+
+    let about = Ask::Help { name: Some("my-hub".to_owned()) };
+    let text = "my-hub: 2 tools\n  echo(): Promise<unknown>  // Answers by echo.\n  \
+                \"get-issue\"(args: { id: number }): Promise<unknown>  // Reads an issue.\n";
+    assert_eq!(ask(&gateway, about, &all).await, Ok(json!(text)));
+    let about = ask(&gateway, Ask::Help { name: None }, &all).await.expect("a text");
+    let servers = about.as_str().and_then(|text| text.split_once("Servers:\n")).expect("a list").1;
+    assert_eq!(servers, "  my-hub (2 tools)\n  other (2 tools)\n");
+    gateway.shutdown().await;
+}

@@ -1,0 +1,53 @@
+use super::*;
+
+fn documents() -> Vec<Document<'static>> {
+    let tool =
+        |server, name, description| Document { server, name, description, ..Document::default() };
+    vec![
+        tool("github", "get_issue", "Reads one issue of a repository."),
+        tool("github", "createPullRequest", "Opens a pull request."),
+        tool("files", "delete_directory", "Removes a directory and all it holds."),
+        tool("files", "read_file", "Reads a file from disk."),
+        tool("weather", "forecast", "The weather of the coming days for a city."),
+    ]
+}
+
+fn check(query: &str, expected: &[&str]) {
+    let documents = documents();
+    let ranked = Index::new(&documents).rank(query);
+    let names: Vec<&str> = ranked.iter().map(|&at| documents[at].name).collect();
+    assert_eq!(names.get(..expected.len()).unwrap_or(&names), expected, "{query}");
+}
+
+#[test]
+fn names_count_most() {
+    check("get_issue", &["get_issue"]);
+    check("pull request", &["createPullRequest"]);
+    check("PullRequests", &["createPullRequest"]);
+}
+
+#[test]
+fn near_words_stems_and_typing_errors_find_it() {
+    check("erase a folder", &["delete_directory"]);
+    check("forecasting", &["forecast"]);
+    check("forcast", &["forecast"]);
+    check("dir", &["delete_directory"]);
+}
+
+#[test]
+fn what_matches_nothing_finds_nothing() {
+    check("quaternion", &[]);
+    check("", &[]);
+    check("the of and", &[]);
+    assert_eq!(Index::new(&documents()).rank("quaternion"), Vec::<usize>::new());
+    assert_eq!(Index::new(&[]).rank("anything"), Vec::<usize>::new());
+}
+
+#[test]
+fn the_order_is_always_the_same() {
+    let documents = documents();
+    let first = Index::new(&documents).rank("read a file or an issue of files");
+    for _ in 0..10 {
+        assert_eq!(Index::new(&documents).rank("read a file or an issue of files"), first);
+    }
+}

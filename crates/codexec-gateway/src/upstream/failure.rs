@@ -1,0 +1,63 @@
+//! Why a server did not do what was asked, and when it is tried again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Also the least time between two starts.
+pub(super) const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LAST_RETRY: Duration = Duration::from_secs(30);
+
+/// A start that failed.
+pub(crate) struct Failure {
+    pub(crate) error: UpstreamError,
+    at: Instant,
+    retry_after: Duration,
+}
+
+/// Why a server did not do what was asked. The texts are for the guest's author.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum UpstreamError {
+    #[error("it did not start: {0}")]
+    Start(String),
+    #[error("it failed to start {ago_s} s ago: {reason}; retry in {retry_s} s")]
+    Waiting { reason: String, ago_s: u64, retry_s: u64 },
+    #[error("it ended ({0})")]
+    Ended(String),
+    #[error("no answer within {} s", .0.as_secs_f32())]
+    Timeout(Duration),
+    #[error("it does not know the method")]
+    NoSuchMethod,
+    #[error("{0}")]
+    Refused(String),
+    #[error("the gateway is shutting down")]
+    ShutDown,
+}
+
+impl Failure {
+    /// `before` is how many starts in a row failed before this one.
+    pub(super) fn new(error: UpstreamError, before: u32) -> Failure {
+        let retry_after = FIRST_RETRY.saturating_mul(1 << before.min(5)).min(LAST_RETRY);
+        Failure { error, at: Instant::now(), retry_after }
+    }
+
+    /// Whether it is time to try again.
+    pub(super) fn is_over(&self) -> bool {
+        self.at.elapsed() >= self.retry_after
+    }
+
+    pub(super) fn for_caller(&self) -> UpstreamError {
+        let ago = self.at.elapsed();
+        let left = self.retry_after.saturating_sub(ago);
+        // Whoever waited for this very start gets the plain reason.
+        if ago < Duration::from_millis(100) {
+            return self.error.clone();
+        }
+        let reason = match &self.error {
+            UpstreamError::Start(reason) => reason.clone(),
+            other => other.to_string(),
+        };
+        let retry_s = left.as_secs() + u64::from(left.subsec_nanos() > 0);
+        UpstreamError::Waiting { reason, ago_s: ago.as_secs(), retry_s }
+    }
+}

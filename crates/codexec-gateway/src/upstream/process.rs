@@ -1,0 +1,214 @@
+//! A server's process, and whatever that starts: one process group, ended as one.
+
+use std::{
+    collections::VecDeque,
+    io,
+    process::{ExitStatus, Stdio},
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::Pid,
+};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    ServerConfig, Settings,
+    clean::{clean, cut_front},
+};
+
+/// How much of what a server says on stderr is kept.
+const STDERR_BYTES: usize = 8 << 10;
+/// How much of that is worth repeating in an error.
+const SHOWN_STDERR_BYTES: usize = 500;
+/// What a server gets to end by itself after its stdin is closed, and again after SIGTERM.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What stays of a process for those who did not start it. Dropping the [`Leash`] kills.
+pub(crate) struct Life {
+    pid: i32,
+    is_reaped: AtomicBool,
+    status: OnceLock<io::Result<ExitStatus>>,
+    /// Why we gave up on it.
+    verdict: OnceLock<&'static str>,
+    stderr: Mutex<VecDeque<u8>>,
+    stop: CancellationToken,
+    /// Its end was seen and the group killed.
+    over: CancellationToken,
+    drained: CancellationToken,
+}
+
+/// Whoever holds it keeps the process alive.
+pub(crate) struct Leash(pub(super) Arc<Life>);
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        self.0.kill();
+    }
+}
+
+pub(super) struct Started {
+    pub(super) leash: Leash,
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+}
+
+pub(super) fn start(config: &ServerConfig, settings: &Settings) -> io::Result<Started> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the file that starts the user's servers"
+    )]
+    let mut command = Command::new(&config.command);
+    command
+        .args(&config.args)
+        .env_clear()
+        .envs(settings.env.iter().map(|(key, value)| (key, value)))
+        .envs(config.env.iter().map(|(key, value)| (key, value)))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(cwd) = &config.cwd {
+        command.current_dir(cwd);
+    }
+    let mut child = command.spawn()?;
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) =
+        (pid, child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        return Err(io::Error::other("the process ended while it was started"));
+    };
+    let life = Arc::new(Life {
+        pid,
+        is_reaped: AtomicBool::new(false),
+        status: OnceLock::new(),
+        verdict: OnceLock::new(),
+        stderr: Mutex::new(VecDeque::with_capacity(STDERR_BYTES)),
+        stop: CancellationToken::new(),
+        over: CancellationToken::new(),
+        drained: CancellationToken::new(),
+    });
+    tokio::spawn(watch(child, life.clone()));
+    tokio::spawn(drain(stderr, life.clone()));
+    Ok(Started { leash: Leash(life), stdin, stdout })
+}
+
+impl Life {
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Kills the whole group now.
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Asks the process to end, then makes it. Its stdin must be closed by now or soon.
+    pub(crate) async fn end(&self) {
+        self.stop.cancel();
+        self.over.cancelled().await;
+    }
+
+    pub(super) fn condemn(&self, why: &'static str) {
+        let _ = self.verdict.set(why);
+        self.kill();
+    }
+
+    pub(super) fn stopping(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// How it ended and the last it said, for an error: waits a moment for both to arrive.
+    pub(super) async fn epitaph(&self) -> String {
+        let both = async {
+            self.over.cancelled().await;
+            self.drained.cancelled().await;
+        };
+        let _ = timeout(Duration::from_millis(80), both).await;
+        let status = match (self.verdict.get(), self.status.get()) {
+            (Some(why), _) => (*why).to_owned(),
+            (None, Some(Ok(status))) => status.to_string(),
+            (None, Some(Err(_)) | None) => "it closed its output".to_owned(),
+        };
+        format!("{status}{}", self.last_words())
+    }
+
+    /// `: ` and the end of its stderr, or nothing.
+    pub(super) fn last_words(&self) -> String {
+        let ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes: Vec<u8> = ring.iter().copied().collect();
+        drop(ring);
+        let text = clean(&String::from_utf8_lossy(&bytes));
+        match text.trim() {
+            "" => String::new(),
+            text => format!("; it said: {}", cut_front(text, SHOWN_STDERR_BYTES)),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if !self.is_reaped.load(Ordering::Acquire) {
+            // Nobody left to get it is what we want anyway.
+            let _ = killpg(Pid::from_raw(self.pid), signal);
+        }
+    }
+
+    fn keep(&self, said: &[u8]) {
+        let said = said.get(said.len().saturating_sub(STDERR_BYTES)..).unwrap_or_default();
+        let mut ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+        let excess = (ring.len() + said.len()).saturating_sub(STDERR_BYTES).min(ring.len());
+        ring.drain(..excess);
+        ring.extend(said);
+    }
+}
+
+/// Reaps the process. When it ends, so does all it started: a grandchild that holds our pipes
+/// would else keep a dead server looking alive.
+async fn watch(mut child: Child, life: Arc<Life>) {
+    let status = tokio::select! {
+        status = child.wait() => status,
+        () = life.stop.cancelled() => wind_down(&mut child, &life).await,
+    };
+    life.kill();
+    life.is_reaped.store(true, Ordering::Release);
+    let _ = life.status.set(status);
+    life.over.cancel();
+}
+
+async fn wind_down(child: &mut Child, life: &Life) -> io::Result<ExitStatus> {
+    if let Ok(status) = timeout(GRACE, child.wait()).await {
+        return status;
+    }
+    life.signal(Signal::SIGTERM);
+    if let Ok(status) = timeout(GRACE, child.wait()).await {
+        return status;
+    }
+    life.kill();
+    child.wait().await
+}
+
+async fn drain(mut stderr: ChildStderr, life: Arc<Life>) {
+    let mut chunk = vec![0; STDERR_BYTES];
+    loop {
+        let read = tokio::select! {
+            biased;
+            read = stderr.read(&mut chunk) => read,
+            () = life.over.cancelled() => break,
+        };
+        match read {
+            Ok(0) | Err(_) => break,
+            Ok(length) => life.keep(chunk.get(..length).unwrap_or_default()),
+        }
+    }
+    life.drained.cancel();
+}

@@ -1,0 +1,83 @@
+//! From whatever a guest has thrown to what the host is told.
+
+use codexec_types::{Thrown, ThrownCode};
+use rquickjs::{Ctx, Object, Value};
+
+use crate::positions::{Positions, Stack};
+use crate::prelude::Prelude;
+
+/// A message is for reading; what is longer is cut.
+const MESSAGE_BYTES: usize = 16 << 10;
+
+const OUT_OF_MEMORY: &str = "the code used up its memory";
+
+/// Reading an error runs the guest's code (getters, proxies): every step may throw, and then
+/// counts as absent.
+pub(crate) fn thrown<'js>(
+    ctx: &Ctx<'js>,
+    prelude: &Prelude<'js>,
+    positions: &Positions,
+    error: &Value<'js>,
+) -> Thrown {
+    let object = error.as_object();
+    let maker = object.and_then(|error| class_name(ctx, error)).unwrap_or_default();
+    let stack = object.and_then(|error| text(ctx, error, "stack"));
+    let Stack { at, text: stack } =
+        stack.map(|stack| positions.stack(&stack, &maker)).unwrap_or_default();
+    if is_out_of_memory(ctx, error) {
+        let message = OUT_OF_MEMORY.to_owned();
+        return Thrown { code: ThrownCode::MemoryLimit, message, at, stack };
+    }
+    let tool_code = caught(ctx, prelude.tool_code(error)).flatten();
+    let code = tool_code.and_then(|code| code_named(&code)).unwrap_or(ThrownCode::RuntimeError);
+    let message = caught(ctx, prelude.describe(error))
+        .unwrap_or_else(|| "an error that cannot be shown was thrown".to_owned());
+    Thrown { code, message: cut(message), at, stack }
+}
+
+/// The engine's own error has this text. When there is no memory even for an error it throws null;
+/// a guest that throws null itself misleads nobody but itself.
+fn is_out_of_memory<'js>(ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
+    let is_engines = |error: &Object<'js>| {
+        text(ctx, error, "name").as_deref() == Some("InternalError")
+            && text(ctx, error, "message").as_deref() == Some("out of memory")
+    };
+    error.is_null() || (error.is_error() && error.as_object().is_some_and(is_engines))
+}
+
+/// The value, or nothing when it threw: the exception is taken off the engine.
+pub(crate) fn caught<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Option<T> {
+    result
+        .inspect_err(|err| {
+            if err.is_exception() {
+                ctx.catch();
+            }
+        })
+        .ok()
+}
+
+fn text<'js>(ctx: &Ctx<'js>, object: &Object<'js>, key: &str) -> Option<String> {
+    let value: Value = caught(ctx, object.get(key))?;
+    value.as_string()?.to_string().ok()
+}
+
+fn class_name<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {
+    let class: Value = caught(ctx, error.get("constructor"))?;
+    text(ctx, class.as_object()?, "name")
+}
+
+fn code_named(name: &str) -> Option<ThrownCode> {
+    let codes = [
+        ThrownCode::InvalidArgs,
+        ThrownCode::ServerNotAllowed,
+        ThrownCode::ToolNotAllowed,
+        ThrownCode::ToolNotFound,
+        ThrownCode::UpstreamError,
+    ];
+    codes.into_iter().find(|code| code.name() == name)
+}
+
+fn cut(mut message: String) -> String {
+    message.truncate(message.floor_char_boundary(MESSAGE_BYTES));
+    message
+}

@@ -1,0 +1,252 @@
+use std::os::unix::net::UnixStream;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use codexec_types::{FromGuest, Job, Json, Thrown, ThrownCode, alias};
+use rquickjs::context::EvalOptions;
+use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
+
+use crate::fault::{caught, thrown};
+use crate::native::{Host, answer_value};
+use crate::positions::CODE;
+use crate::prelude::{Prelude, State, install};
+use crate::program::{Program, flaw_code};
+use crate::wire::{Gone, Wire};
+
+/// Deep enough for honest recursion, and far from the end of a stack of 8 MiB.
+const STACK_BYTES: usize = 1 << 20;
+
+/// Even a guest with next to no memory must be able to say so.
+const MIN_MEMORY_BYTES: usize = 4 << 20;
+
+/// No result is longer, as JSON.
+const RESULT_BYTES: usize = 8 << 20;
+
+/// An engine that has everything but a guest.
+pub struct Guest {
+    context: Context,
+    host: Rc<Host>,
+    prelude: Persistent<Object<'static>>,
+}
+
+/// Why there is no engine. None of it has to do with a guest.
+#[derive(Debug, thiserror::Error)]
+pub enum WarmError {
+    #[error("the JavaScript engine does not start")]
+    Engine(#[source] rquickjs::Error),
+    #[error("the prelude does not run: {0}")]
+    Prelude(String),
+}
+
+impl Guest {
+    /// Engine and prelude loaded; nothing of a job is known. Fork after this.
+    pub fn warm() -> Result<Guest, WarmError> {
+        let runtime = Runtime::new().map_err(WarmError::Engine)?;
+        runtime.set_max_stack_size(STACK_BYTES);
+        let context = Context::full(&runtime).map_err(WarmError::Engine)?;
+        let host = Rc::new(Host::default());
+        let prelude = context.with(|ctx| match install(&ctx, &host) {
+            Ok(own) => Ok(Persistent::save(&ctx, own)),
+            Err(err) => Err(WarmError::Prelude(format!("{err}: {:?}", ctx.catch()))),
+        })?;
+        let tracked = prelude.clone();
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, promise, reason, is_handled| {
+                let noted = tracked
+                    .clone()
+                    .restore(&ctx)
+                    .and_then(|own| Prelude::new(own).note_rejection(promise, reason, is_handled));
+                caught(&ctx, noted);
+            },
+        )));
+        Ok(Guest { context, host, prelude })
+    }
+
+    /// Reads one `ToGuest::Start`, runs it, says how it ended; returns when everything is
+    /// written or the host is gone.
+    pub fn run(self, socket: UnixStream) {
+        let mut wire = Wire::new(socket);
+        if let Ok(job) = wire.receive_job() {
+            self.host.wire.replace(Some(wire));
+            self.host.began.replace(Some(Instant::now()));
+            // A host that is gone hears nothing any more.
+            let _gone = self.run_job(&job);
+            self.host.wire.replace(None);
+        }
+        // The process ends now; taking the heap apart would only cost time.
+        std::mem::forget(self);
+    }
+
+    fn run_job(&self, job: &Job) -> Result<(), Gone> {
+        let program = match Program::compile(&job.code, job.language) {
+            Ok(program) => program,
+            Err(flaw) => return self.say(&FromGuest::Threw(flaw)),
+        };
+        self.host.positions.replace(program.positions);
+        let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
+        // The rest is for what is not the engine's: frames, the parser, and reporting the end.
+        let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
+        self.context.runtime().set_memory_limit(limit);
+        let ending = self.context.with(|ctx| {
+            let own = self.prelude.clone().restore(&ctx).map_err(|_| Gone)?;
+            let run = Run { prelude: Prelude::new(own), host: &self.host, ctx };
+            let main = match run.main(&program.script, job) {
+                Ok(main) => main,
+                Err(flaw) => return Ok(Err(flaw)),
+            };
+            run.host.with_wire(|wire| wire.send(&FromGuest::Compiled))?;
+            run.to_end(main)
+        })?;
+        self.say(&ending.map_or_else(FromGuest::Threw, FromGuest::Returned))
+    }
+
+    fn say(&self, frame: &FromGuest) -> Result<(), Gone> {
+        self.host.with_wire(|wire| wire.send(frame))
+    }
+}
+
+/// How a guest ends: with a value, or with what it threw.
+type Ending = Result<Json, Thrown>;
+
+/// One guest inside the engine.
+struct Run<'a, 'js> {
+    ctx: Ctx<'js>,
+    prelude: Prelude<'js>,
+    host: &'a Host,
+}
+
+impl<'js> Run<'_, 'js> {
+    /// Puts what the job gives in place and makes the guest's function, without calling it.
+    fn main(&self, script: &str, job: &Job) -> Result<Function<'js>, Thrown> {
+        // `tools.my_server` reaches `my-server`.
+        let servers = job.servers.iter().map(|name| vec![name.clone(), alias(name)]).collect();
+        self.ctx
+            .json_parse(job.input.text())
+            .and_then(|input| self.prelude.begin(input, servers))
+            .map_err(|_| self.take_thrown())?;
+        let mut options = EvalOptions::default();
+        options.filename = Some(CODE.to_owned());
+        self.ctx.eval_with_options(script, options).map_err(|_| {
+            // The parser lets through what this engine does not know.
+            let thrown = self.take_thrown();
+            match thrown.code {
+                ThrownCode::RuntimeError => Thrown { code: flaw_code(job.language), ..thrown },
+                _ => thrown,
+            }
+        })
+    }
+
+    /// Runs until nothing is left to wait for.
+    fn to_end(&self, main: Function<'js>) -> Result<Ending, Gone> {
+        if self.prelude.start(main).is_err() {
+            return Ok(Err(self.take_thrown()));
+        }
+        loop {
+            match self.turn() {
+                Ok(Turn::Wait(deadline)) => {
+                    if let Some(answer) = self.host.with_wire(|wire| wire.next_answer(deadline))? {
+                        self.deliver(answer.id, &answer.result);
+                    }
+                }
+                Ok(Turn::Again) => {}
+                Ok(Turn::Settled) => return Ok(self.result()),
+                Ok(Turn::Stuck) => return Ok(Err(stuck())),
+                Err(_) => return Ok(Err(self.take_thrown())),
+            }
+        }
+    }
+
+    /// Runs what can run now, and finds out what is next.
+    fn turn(&self) -> rquickjs::Result<Turn> {
+        while self.ctx.execute_pending_job() {}
+        self.prelude.report_rejections()?;
+        let state = self.prelude.state()?;
+        let has_calls = self.prelude.has_pending_calls()?;
+        if state != State::Pending && !has_calls && !self.prelude.has_timeouts()? {
+            return Ok(Turn::Settled);
+        }
+        let next_ms = self.prelude.fire_timers()?;
+        let waited_ms = next_ms.map(|at| (at - self.host.now_ms()).clamp(0.0, MAX_WAIT_MS));
+        Ok(match waited_ms {
+            Some(left) if left <= 0.0 => Turn::Again,
+            Some(left) => Turn::Wait(Some(Instant::now() + Duration::from_secs_f64(left / 1e3))),
+            None if has_calls => Turn::Wait(None),
+            None if self.ctx.execute_pending_job() => Turn::Again,
+            None => Turn::Stuck,
+        })
+    }
+
+    /// An answer that cannot be read (too deep, too big) fails the call that awaits it.
+    fn deliver(&self, id: u32, result: &Result<Json, codexec_types::CallError>) {
+        let delivered = match answer_value(&self.ctx, result) {
+            Ok(answer) => self.prelude.answer(id, answer),
+            Err(_) => self.prelude.fail(id, self.ctx.catch()),
+        };
+        caught(&self.ctx, delivered);
+    }
+
+    fn result(&self) -> Ending {
+        match self.prelude.state() {
+            Ok(State::Returned) => {}
+            Ok(State::Pending) => return Err(stuck()),
+            Ok(State::Threw) | Err(_) => {
+                let error = caught(&self.ctx, self.prelude.error());
+                return Err(error.map_or_else(stuck, |error| self.thrown(&error)));
+            }
+        }
+        let text = match self.prelude.result() {
+            Ok(text) => text.filter(|text| text.len() <= RESULT_BYTES),
+            Err(_) => return Err(self.unserialisable()),
+        };
+        let json = text.and_then(|text| Json::parse(text).ok());
+        json.ok_or_else(|| serialisation(format!(
+            "the result is more than {RESULT_BYTES} bytes as JSON; return less of it, or a summary"
+        )))
+    }
+
+    fn unserialisable(&self) -> Thrown {
+        let error = self.ctx.catch();
+        let thrown = self.thrown(&error);
+        if thrown.code == ThrownCode::MemoryLimit {
+            return thrown;
+        }
+        serialisation(format!(
+            "the result cannot be written as JSON: {}; return plain objects, arrays, strings, \
+             numbers, booleans or null",
+            thrown.message
+        ))
+    }
+
+    fn take_thrown(&self) -> Thrown {
+        let error = self.ctx.catch();
+        self.thrown(&error)
+    }
+
+    fn thrown(&self, error: &rquickjs::Value<'js>) -> Thrown {
+        thrown(&self.ctx, &self.prelude, &self.host.positions.borrow(), error)
+    }
+}
+
+/// `poll` counts milliseconds in an `int`.
+const MAX_WAIT_MS: f64 = 1e9;
+
+enum Turn {
+    /// For an answer, until then at most.
+    Wait(Option<Instant>),
+    Again,
+    Settled,
+    Stuck,
+}
+
+fn stuck() -> Thrown {
+    let message = "the code awaits something that nothing will ever settle: no tool call and no \
+                   timer is left that could do it";
+    Thrown { code: ThrownCode::RuntimeError, message: message.to_owned(), at: None, stack: None }
+}
+
+fn serialisation(message: String) -> Thrown {
+    Thrown { code: ThrownCode::SerializationError, message, at: None, stack: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! The host is played by the test; engine, prelude and frames are the real ones.
+
+mod calls;
+mod ends;
+mod globals;
+mod hostile;
+mod output;
+mod typescript;
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use codexec_types::{
+    Answer, Ask, CallError, FRAME_HEADER_BYTES, FromGuest, Job, Json, Language, Stream, Thrown,
+    ToGuest, frame_length,
+};
+
+use super::Guest;
+
+type Reply = Result<Json, CallError>;
+
+/// What the host heard, in the order of its parts.
+#[derive(Debug)]
+struct Heard {
+    is_compiled: bool,
+    out: String,
+    err: String,
+    asks: Vec<Ask>,
+    progress: Vec<String>,
+    ending: Result<String, Thrown>,
+}
+
+/// Gives each ask its answer, at once.
+fn play(job: Job, answer: impl Fn(&Ask) -> Reply) -> Heard {
+    play_batches(job, 1, answer)
+}
+
+/// Answers only when `batch` asks have come together, the last of them first.
+fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard {
+    let (mut host, socket) = UnixStream::pair().expect("a socket pair");
+    // As large as the main thread's stack, on which workers run.
+    let worker = thread::Builder::new()
+        .stack_size(8 << 20)
+        .spawn(move || Guest::warm().expect("a warm guest").run(socket))
+        .expect("a thread");
+    host.write_all(&ToGuest::Start(job).encode().expect("a frame")).expect("a listening guest");
+    let mut heard = Heard {
+        is_compiled: false,
+        out: String::new(),
+        err: String::new(),
+        asks: Vec::new(),
+        progress: Vec::new(),
+        ending: Ok("nothing".to_owned()),
+    };
+    let mut unanswered = Vec::new();
+    loop {
+        match next_frame(&mut host) {
+            FromGuest::Compiled => heard.is_compiled = true,
+            FromGuest::Output { stream: Stream::Out, text } => heard.out.push_str(&text),
+            FromGuest::Output { stream: Stream::Err, text } => heard.err.push_str(&text),
+            FromGuest::Progress(text) => heard.progress.push(text),
+            FromGuest::Ask { id, ask } => {
+                unanswered.push(Answer { id, result: answer(&ask) });
+                heard.asks.push(ask);
+                if unanswered.len() == batch {
+                    for answer in unanswered.drain(..).rev() {
+                        let frame = ToGuest::Answer(answer).encode().expect("a frame");
+                        host.write_all(&frame).expect("a listening guest");
+                    }
+                }
+            }
+            FromGuest::Returned(json) => {
+                heard.ending = Ok(json.text().to_owned());
+                break;
+            }
+            FromGuest::Threw(thrown) => {
+                heard.ending = Err(thrown);
+                break;
+            }
+        }
+    }
+    worker.join().expect("a worker that does not panic");
+    assert_eq!(host.read(&mut [0]).expect("an open socket"), 0, "something followed the ending");
+    heard
+}
+
+fn next_frame(host: &mut UnixStream) -> FromGuest {
+    let mut header = [0; FRAME_HEADER_BYTES];
+    host.read_exact(&mut header).expect("a frame");
+    let mut body = vec![0; frame_length(header).expect("a length")];
+    host.read_exact(&mut body).expect("a body");
+    FromGuest::decode(&body).expect("a frame that says something")
+}
+
+fn job(language: Language, code: &str) -> Job {
+    Job {
+        language,
+        code: code.to_owned(),
+        input: json(r#"{"n":7}"#),
+        servers: vec!["github".to_owned(), "my-server".to_owned()],
+        memory_bytes: 64 << 20,
+    }
+}
+
+fn javascript(code: &str) -> Heard {
+    play(job(Language::JavaScript, code), echo)
+}
+
+/// What every call gets: itself.
+fn echo(ask: &Ask) -> Reply {
+    Ok(json(&serde_json::to_string(ask).expect("an ask")))
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text.to_owned()).expect("json")
+}
+
+/// The value's JSON, or `CODE message @line:column`.
+fn ending(heard: &Heard) -> String {
+    match &heard.ending {
+        Ok(text) => text.clone(),
+        Err(thrown) => {
+            let at = thrown.at.map(|at| format!(" @{}:{}", at.line, at.column));
+            format!("{} {}{}", thrown.code.name(), thrown.message, at.unwrap_or_default())
+        }
+    }
+}
+
+#[track_caller]
+fn check(code: &str, expected: &str) {
+    let heard = javascript(code);
+    assert_eq!(format!("{}{}", heard.err, ending(&heard)), expected, "{code}");
+}
+
+#[track_caller]
+fn check_typescript(code: &str, expected: &str) {
+    let heard = play(job(Language::TypeScript, code), echo);
+    assert_eq!(format!("{}{}", heard.err, ending(&heard)), expected, "{code}");
+}

@@ -1,0 +1,82 @@
+//! A guest may break itself, and nothing else. THREAT ids are those of the attack corpus.
+
+use super::*;
+
+#[test]
+fn js_010_text_cannot_close_the_wrapper() {
+    let heard = javascript("})(); globalThis.__broke = 1; (async () => {");
+    assert_eq!(
+        (heard.is_compiled, ending(&heard).as_str()),
+        (false, "SYNTAX_ERROR Unexpected token @1:1")
+    );
+    let heard = javascript("}}); throw 1; ({'a': async () => {");
+    assert_eq!(ending(&heard), "SYNTAX_ERROR Unexpected token @1:1");
+}
+
+#[test]
+fn js_013_replaced_builtins_do_not_reach_the_wire() {
+    let code = "Object.prototype.server = 'denied'; Object.prototype.ok = true; Array.prototype.push = () => 0;\nJSON.stringify = () => '{\"server\":\"denied\"}'; JSON.parse = () => ({}); Map.prototype.get = () => 1;\nPromise.prototype.then = function () { return this }; String.prototype.toWellFormed = () => 'x'; RegExp.prototype.test = () => true;\nconst r = await tools.github.x({a: 1}); console.log(r.tool.server); return r.tool.args";
+    let heard = javascript(code);
+    assert_eq!((heard.out.as_str(), ending(&heard).as_str()), ("github\n", r#"{"a":1}"#));
+    let server = "github".to_owned();
+    assert_eq!(heard.asks, [Ask::Tool { server, tool: "x".to_owned(), args: json(r#"{"a":1}"#) }]);
+}
+
+#[test]
+fn a_broken_promise_breaks_only_its_owner() {
+    check(
+        "globalThis.Promise = null; Array.prototype[Symbol.iterator] = null; await tools.github.x(); 1",
+        "1",
+    );
+    check(
+        "Promise.prototype.constructor = null; await 1; 2",
+        "RUNTIME_ERROR TypeError: not an object",
+    );
+}
+
+#[test]
+fn sly_errors_are_reported_all_the_same() {
+    check("throw {get message() { throw 1 }}", "RUNTIME_ERROR { message: [Getter] }");
+    check(
+        "const e = new Error('x'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e",
+        "RUNTIME_ERROR x",
+    );
+    check("const e = new Error('x'); e.name = Symbol('n'); throw e", "RUNTIME_ERROR x @1:15");
+    check(
+        "throw new Proxy({}, {get() { throw 1 }, ownKeys() { throw 2 }, getPrototypeOf() { throw 3 }})",
+        "RUNTIME_ERROR [Unreadable]",
+    );
+    check("throw new Proxy(new Error('in'), {})", "RUNTIME_ERROR in");
+    check("Error.prepareStackTrace = () => { throw 1 }; throw new Error('x')", "RUNTIME_ERROR x");
+    check(
+        "const e = new Error('x'); e.stack = '    at f (<code>:999:1)\\n at (<code>:x)'; throw e",
+        "RUNTIME_ERROR x",
+    );
+    check(
+        "class InternalError2 extends Error {}; throw new InternalError2('out of memory')",
+        "RUNTIME_ERROR out of memory @1:50",
+    );
+}
+
+#[test]
+fn the_console_survives_anything() {
+    let heard = javascript(
+        "console.log(new Proxy({}, {ownKeys() { throw 1 }}), {get x() { throw 1 }}, tools.then); 1",
+    );
+    assert_eq!(
+        (heard.out.as_str(), ending(&heard).as_str()),
+        ("[Unreadable] { x: [Getter] } undefined\n", "1")
+    );
+    check("console.log('\\ud800'); console.log(Symbol.iterator); 1", "1");
+}
+
+#[test]
+fn a_host_that_leaves_ends_the_guest() {
+    let (mut host, socket) = UnixStream::pair().expect("a socket pair");
+    let worker = thread::spawn(move || Guest::warm().expect("a warm guest").run(socket));
+    let start = ToGuest::Start(job(Language::JavaScript, "await tools.a.b()"));
+    host.write_all(&start.encode().expect("a frame")).expect("a listening guest");
+    assert_eq!(next_frame(&mut host), FromGuest::Compiled);
+    drop(host);
+    worker.join().expect("a worker that ends");
+}

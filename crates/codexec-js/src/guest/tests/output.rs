@@ -1,0 +1,88 @@
+use super::*;
+
+#[track_caller]
+fn check_out(code: &str, expected: &str) {
+    let heard = javascript(code);
+    assert_eq!(format!("{}{}", heard.out, heard.err), expected, "{code}: {:?}", heard.ending);
+}
+
+#[test]
+fn values_are_shown_as_people_read_them() {
+    check_out(
+        "console.log('a', 1, true, null, undefined, 5n, Symbol('s'), -0)",
+        "a 1 true null undefined 5n Symbol(s) -0\n",
+    );
+    check_out(
+        "console.log({a: 1, 'b-c': 'x', d: [1, 'two']})",
+        "{ a: 1, 'b-c': 'x', d: [ 1, 'two' ] }\n",
+    );
+    check_out("console.log([], {}, [[]])", "[] {} [ [] ]\n");
+    check_out("const a = {}; a.self = a; console.log(a)", "{ self: [Circular] }\n");
+    check_out(
+        "console.log(new Map([['a', 1]]), new Set([1]))",
+        "Map(1) { 'a' => 1 } Set(1) { 1 }\n",
+    );
+    check_out("console.log({a: {b: {c: {d: {e: 1}}}}})", "{ a: { b: { c: { d: [Object] } } } }\n");
+    check_out(
+        "class P { x = 1 } console.log(new P(), P, () => 1, function f() {})",
+        "P { x: 1 } [class P] [Function: (anonymous)] [Function: f]\n",
+    );
+    check_out(
+        "console.log(new Date(0), /a/g, new Uint8Array([1, 2]), {get x() { return 1 }})",
+        "1970-01-01T00:00:00.000Z /a/g Uint8Array(2) [ 1, 2 ] { x: [Getter] }\n",
+    );
+    check_out(
+        "console.log(Object.create(null), 'it\\'s', [\"it's\"])",
+        "[Object: null prototype] {} it's [ 'it\\'s' ]\n",
+    );
+    check_out(
+        "console.log(Array.from({length: 102}, () => 0).length, '%s is %d, %j%%', 'x', 4, {a: 1}, 'rest')",
+        "102 %s is %d, %j%% x 4 { a: 1 } rest\n",
+    );
+    check_out("console.log('%s is %d, %j%%', 'x', 4, {a: 1}, 'rest')", "x is 4, {\"a\":1}% rest\n");
+    check_out("console.log()", "\n");
+    check_out(
+        "console.log(['x'.repeat(50), 'y'.repeat(50)])",
+        &format!("[\n  '{}',\n  '{}'\n]\n", "x".repeat(50), "y".repeat(50)),
+    );
+    check_out("console.log(new Error('e'))", "Error: e\n  at <main> (1:17)\n");
+}
+
+#[test]
+fn each_method_has_its_stream() {
+    let heard = javascript(
+        "console.log(1); console.info(2); console.debug(3); console.dir(4); console.warn(5); console.error(6); console.assert(true); console.assert(false, 'why')",
+    );
+    assert_eq!(
+        (heard.out.as_str(), heard.err.as_str()),
+        ("1\n2\n3\n4\n", "5\n6\nAssertion failed: why\n")
+    );
+    check_out(
+        "console.group('g'); console.log('a\\nb'); console.groupEnd(); console.log('c')",
+        "g\n  a\n  b\nc\n",
+    );
+    check_out(
+        "console.count(); console.count('x'); console.count()",
+        "default: 1\nx: 1\ndefault: 2\n",
+    );
+    check_out(
+        "console.table([{a: 1, b: 'x'}, {a: 22}])",
+        "(index) | a  | b\n0       | 1  | 'x'\n1       | 22 |\n",
+    );
+    check_out(
+        "function f() { console.trace('here') } f()",
+        "Trace: here\nat f (1:24)\nat <main> (1:40)\n",
+    );
+}
+
+#[test]
+fn a_huge_text_goes_out_in_pieces() {
+    let heard = javascript("console.log('é'.repeat(3 << 20)); 1");
+    assert_eq!((heard.out.len(), ending(&heard).as_str()), ((6 << 20) + 1, "1"));
+}
+
+#[test]
+fn progress_is_told() {
+    let heard = javascript("progress('half'); progress({message: 'done'})");
+    assert_eq!(heard.progress, ["half", "done"]);
+}

@@ -1,0 +1,165 @@
+//! What the prelude can ask of Rust. The guest never sees these functions themselves: the
+//! prelude keeps them in its closures.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Instant;
+
+use codexec_types::{Ask, CallError, FromGuest, Json, Stream};
+use rquickjs::prelude::Func;
+use rquickjs::{Ctx, Exception, Object, Result, TypedArray, Value};
+
+use crate::positions::Positions;
+use crate::random::{self, Random};
+use crate::url;
+use crate::wire::{Gone, Wire};
+
+/// A longer text goes out in pieces.
+const OUTPUT_BYTES: usize = 512 << 10;
+
+/// What the natives share with the worker. Empty until a run begins.
+#[derive(Default)]
+pub(crate) struct Host {
+    pub(crate) wire: RefCell<Option<Wire>>,
+    pub(crate) positions: RefCell<Positions>,
+    pub(crate) began: RefCell<Option<Instant>>,
+    random: RefCell<Random>,
+}
+
+impl Host {
+    pub(crate) fn with_wire<T>(
+        &self,
+        act: impl FnOnce(&mut Wire) -> std::result::Result<T, Gone>,
+    ) -> std::result::Result<T, Gone> {
+        self.wire.borrow_mut().as_mut().ok_or(Gone).and_then(act)
+    }
+
+    /// Milliseconds since the run began.
+    pub(crate) fn now_ms(&self) -> f64 {
+        self.began.borrow().map_or(0.0, |began| began.elapsed().as_secs_f64() * 1_000.0)
+    }
+
+    fn print(&self, stream: Stream, text: &str) -> std::result::Result<(), Gone> {
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(OUTPUT_BYTES));
+            rest = after;
+            let frame = FromGuest::Output { stream, text: piece.to_owned() };
+            self.with_wire(|wire| wire.send(&frame))?;
+        }
+        Ok(())
+    }
+
+    fn ask(&self, ask: Ask) -> std::result::Result<u32, Gone> {
+        self.with_wire(|wire| {
+            let id = wire.take_id();
+            wire.send(&FromGuest::Ask { id, ask })?;
+            Ok(id)
+        })
+    }
+}
+
+/// The object that every file of the prelude gets.
+pub(crate) fn natives<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
+    let natives = Object::new(ctx.clone())?;
+    add_talk(&natives, host)?;
+    add_clock_and_chance(&natives, host)?;
+    natives.set(
+        "parseUrl",
+        Func::from(|text: String, base: Option<String>| url::parse(&text, base.as_deref())),
+    )?;
+    natives.set(
+        "setUrlPart",
+        Func::from(|href: String, part: String, value: String| {
+            url::with_part(&href, &part, &value)
+        }),
+    )?;
+    let own = Rc::clone(host);
+    natives.set(
+        "mapStack",
+        Func::from(move |stack: String| own.positions.borrow().stack(&stack, "").text),
+    )?;
+    natives.set(
+        "encode",
+        Func::from(|ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes())),
+    )?;
+    Ok(natives)
+}
+
+fn add_talk<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
+    let own = Rc::clone(host);
+    natives.set(
+        "print",
+        Func::from(move |ctx: Ctx<'js>, is_error: bool, text: String| {
+            let stream = if is_error { Stream::Err } else { Stream::Out };
+            own.print(stream, &text).map_err(|_| gone(&ctx))
+        }),
+    )?;
+    let own = Rc::clone(host);
+    natives.set(
+        "progress",
+        Func::from(move |ctx: Ctx<'js>, text: String| {
+            own.with_wire(|wire| wire.send(&FromGuest::Progress(text))).map_err(|_| gone(&ctx))
+        }),
+    )?;
+    let own = Rc::clone(host);
+    natives.set(
+        "ask",
+        Func::from(move |ctx: Ctx<'js>, text: String| {
+            let ask = serde_json::from_str(&text)
+                .map_err(|_| Exception::throw_type(&ctx, "this cannot be asked"))?;
+            own.ask(ask).map_err(|_| gone(&ctx))
+        }),
+    )?;
+    let own = Rc::clone(host);
+    natives.set(
+        "wait",
+        Func::from(move |ctx: Ctx<'js>, id: u32| {
+            let result = own.with_wire(|wire| wire.wait_for(id)).map_err(|_| gone(&ctx))?;
+            answer_value(&ctx, &result)
+        }),
+    )
+}
+
+fn add_clock_and_chance<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
+    let own = Rc::clone(host);
+    natives.set("now", Func::from(move || own.now_ms()))?;
+    let own = Rc::clone(host);
+    natives.set(
+        "random",
+        Func::from(move |ctx: Ctx<'js>| {
+            own.random.borrow_mut().fraction().map_err(|_| no_chance(&ctx))
+        }),
+    )?;
+    natives.set(
+        "randomBytes",
+        Func::from(|ctx: Ctx<'js>, count: usize| {
+            let bytes = random::bytes(count).map_err(|_| no_chance(&ctx))?;
+            TypedArray::<u8>::new(ctx, bytes)
+        }),
+    )
+}
+
+/// `{ok: true, result}` or `{ok: false, error: {code, message, server, tool}}`, read by the
+/// engine itself, so that nothing the guest has replaced takes part.
+pub(crate) fn answer_value<'js>(
+    ctx: &Ctx<'js>,
+    result: &std::result::Result<Json, CallError>,
+) -> Result<Value<'js>> {
+    let text = match result {
+        Ok(json) => format!("{{\"ok\":true,\"result\":{}}}", json.text()),
+        Err(error) => {
+            let error = serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned());
+            format!("{{\"ok\":false,\"error\":{error}}}")
+        }
+    };
+    ctx.json_parse(text)
+}
+
+fn gone(ctx: &Ctx<'_>) -> rquickjs::Error {
+    Exception::throw_internal(ctx, "the host is gone")
+}
+
+fn no_chance(ctx: &Ctx<'_>) -> rquickjs::Error {
+    Exception::throw_internal(ctx, "no random numbers are to be had")
+}

@@ -1,0 +1,128 @@
+//! Our own JavaScript, evaluated once before the fork. Each file is a function that gets the
+//! natives and what the files before it made.
+
+use std::rc::Rc;
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{Ctx, Function, Object, Result, Value};
+
+use crate::native::{Host, natives};
+
+/// In order: a file may use what those above it made.
+const FILES: [(&str, &str); 8] = [
+    ("primordials", include_str!("prelude/primordials.js")),
+    ("inspect", include_str!("prelude/inspect.js")),
+    ("console", include_str!("prelude/console.js")),
+    ("timers", include_str!("prelude/timers.js")),
+    ("clone", include_str!("prelude/clone.js")),
+    ("text", include_str!("prelude/text.js")),
+    ("url", include_str!("prelude/url.js")),
+    ("tools", include_str!("prelude/tools.js")),
+];
+
+/// The prelude's functions that the worker calls.
+pub(crate) struct Prelude<'js> {
+    own: Object<'js>,
+}
+
+/// How far the guest's main function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Pending,
+    Returned,
+    Threw,
+}
+
+/// Puts the globals in place and gives the object through which [`Prelude`] works.
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
+    let natives = natives(ctx, host)?;
+    let own = Object::new(ctx.clone())?;
+    for (name, source) in FILES {
+        let mut options = EvalOptions::default();
+        options.filename = Some(format!("codexec:{name}"));
+        let file: Function = ctx.eval_with_options(source, options)?;
+        let () = file.call((natives.clone(), own.clone()))?;
+    }
+    Ok(own)
+}
+
+impl<'js> Prelude<'js> {
+    pub(crate) fn new(own: Object<'js>) -> Prelude<'js> {
+        Prelude { own }
+    }
+
+    pub(crate) fn begin(&self, input: Value<'js>, servers: Vec<Vec<String>>) -> Result<()> {
+        self.hook("begin")?.call((input, servers))
+    }
+
+    pub(crate) fn start(&self, main: Function<'js>) -> Result<()> {
+        self.hook("start")?.call((main,))
+    }
+
+    pub(crate) fn state(&self) -> Result<State> {
+        let state: u8 = self.hook("state")?.call(())?;
+        Ok(match state {
+            0 => State::Pending,
+            1 => State::Returned,
+            _ => State::Threw,
+        })
+    }
+
+    /// The value's JSON text; `None` when it is longer than can be sent.
+    pub(crate) fn result(&self) -> Result<Option<String>> {
+        self.hook("result")?.call(())
+    }
+
+    pub(crate) fn error(&self) -> Result<Value<'js>> {
+        self.hook("error")?.call(())
+    }
+
+    /// The code of a `ToolError` that we made, and no other's.
+    pub(crate) fn tool_code(&self, error: &Value<'js>) -> Result<Option<String>> {
+        self.hook("toolCode")?.call((error.clone(),))
+    }
+
+    pub(crate) fn describe(&self, error: &Value<'js>) -> Result<String> {
+        self.hook("describe")?.call((error.clone(),))
+    }
+
+    pub(crate) fn answer(&self, id: u32, answer: Value<'js>) -> Result<()> {
+        self.hook("answer")?.call((id, answer))
+    }
+
+    pub(crate) fn fail(&self, id: u32, error: Value<'js>) -> Result<()> {
+        self.hook("fail")?.call((id, error))
+    }
+
+    pub(crate) fn has_pending_calls(&self) -> Result<bool> {
+        self.hook("hasPendingCalls")?.call(())
+    }
+
+    /// Fires what is due; when the next is due, in milliseconds of the run's clock.
+    pub(crate) fn fire_timers(&self) -> Result<Option<f64>> {
+        self.hook("fireTimers")?.call(())
+    }
+
+    /// Whether a timer stands that is not an interval.
+    pub(crate) fn has_timeouts(&self) -> Result<bool> {
+        self.hook("hasTimeouts")?.call(())
+    }
+
+    pub(crate) fn note_rejection(
+        &self,
+        promise: Value<'js>,
+        reason: Value<'js>,
+        is_handled: bool,
+    ) -> Result<()> {
+        self.hook("noteRejection")?.call((promise, reason, is_handled))
+    }
+
+    /// Says on the guest's stderr which rejections nobody has handled.
+    pub(crate) fn report_rejections(&self) -> Result<()> {
+        self.hook("reportRejections")?.call(())
+    }
+
+    fn hook(&self, name: &str) -> Result<Function<'js>> {
+        self.own.get(name)
+    }
+}

@@ -1,0 +1,295 @@
+// The guest's way to tools, and the worker's way to the guest's main function.
+(native, own) => {
+  const { Error, Map, Promise, Proxy, RangeError, Set, TypeError, WeakMap } = globalThis;
+  const { stringify, wellFormed } = own;
+  const MAX_ARGS_CHARS = 8 * 1024 * 1024;
+  const MAX_RESULT_CHARS = 8 * 1024 * 1024;
+  const MAX_BATCH = 100;
+  // What languages and libraries look for on any object; no tool is meant by it.
+  const NEVER_A_NAME = {
+    __proto__: null,
+    then: 1,
+    toJSON: 1,
+    constructor: 1,
+    prototype: 1,
+    valueOf: 1,
+    toString: 1,
+    inspect: 1,
+    $$typeof: 1,
+    nodeType: 1,
+    asymmetricMatch: 1,
+  };
+
+  const genuine = new WeakMap();
+  class ToolError extends Error {
+    constructor(message, details = {}) {
+      super(message);
+      this.code = details.code;
+      this.server = details.server ?? undefined;
+      this.tool = details.tool ?? undefined;
+    }
+  }
+  own.define(ToolError.prototype, "name", "ToolError");
+  own.define(globalThis, "ToolError", ToolError);
+
+  // `site` was made where the guest called: the stack of the answer's arrival says nothing.
+  const toolError = (details, site) => {
+    const error = new ToolError(details.message, details);
+    if (site !== undefined) own.define(error, "stack", site.stack);
+    own.weakSet(genuine, error, details.code);
+    return error;
+  };
+  own.toolCode = (error) =>
+    typeof error === "object" && error !== null ? own.weakGet(genuine, error) : undefined;
+
+  const kindOf = (value) => (own.isArray(value) ? "an array" : value === null ? "null" : "a " + typeof value);
+  const needText = (value, what) => {
+    if (typeof value === "string") return stringify(wellFormed(value));
+    throw new TypeError(what + " must be a string, not " + kindOf(value));
+  };
+  const invalidArgs = (message, target) =>
+    toolError({ code: "INVALID_ARGS", message, server: target.server, tool: target.tool }, new Error());
+
+  const argsText = (args, target) => {
+    if (args === undefined) return "{}";
+    const name = target.tool === undefined ? target.name : target.server + "." + target.tool;
+    if (typeof args !== "object" || args === null || own.isArray(args)) {
+      const hint = " takes one object of named arguments, like {id: 1}; it was given ";
+      throw invalidArgs(name + hint + kindOf(args), target);
+    }
+    let text;
+    try {
+      text = stringify(args);
+    } catch (error) {
+      const why = " cannot be written as JSON: " + own.describe(error);
+      throw invalidArgs("the arguments of " + name + why, target);
+    }
+    if (text === undefined || text[0] !== "{") {
+      throw invalidArgs("the arguments of " + name + " are not an object in JSON", target);
+    }
+    if (text.length > MAX_ARGS_CHARS) {
+      const size = " are " + text.length + " bytes; at most " + MAX_ARGS_CHARS + " are allowed";
+      throw invalidArgs("the arguments of " + name + size, target);
+    }
+    return text;
+  };
+
+  const toolAsk = (server, tool, args) => {
+    const first = '{"tool":{"server":' + needText(server, "the server's name");
+    const second = ',"tool":' + needText(tool, "the tool's name");
+    return first + second + ',"args":' + argsText(args, { server, tool }) + "}}";
+  };
+  const namedAsk = (name, args) =>
+    '{"named":{"name":' + needText(name, "the tool's name") + ',"args":' + argsText(args, { name }) + "}}";
+
+  // Calls that await their answer, by id.
+  const pending = { __proto__: null };
+  let pendingCount = 0;
+  const settle = (id) => {
+    const call = pending[id];
+    if (call === undefined) return undefined;
+    delete pending[id];
+    pendingCount--;
+    return call;
+  };
+  own.hasPendingCalls = () => pendingCount > 0;
+  own.answer = (id, answer) => {
+    const call = settle(id);
+    if (call === undefined) return;
+    if (answer.ok) call.resolve(answer.result);
+    else call.reject(toolError(answer.error, call.site));
+  };
+  own.fail = (id, error) => settle(id)?.reject(error);
+
+  const send = (makeAsk) => {
+    const site = new Error();
+    return new Promise((resolve, reject) => {
+      const id = native.ask(makeAsk());
+      pending[id] = { resolve, reject, site };
+      pendingCount++;
+    });
+  };
+
+  const callTool = (server, tool, args) =>
+    typeof tool === "string" || args !== undefined
+      ? send(() => toolAsk(server, tool, args))
+      : send(() => namedAsk(server, tool));
+  const callMCPTool = (name, args) => send(() => namedAsk(name, args));
+  const discoverMCPTools = (options) =>
+    send(() => {
+      const search = typeof options === "string" || own.isArray(options) ? options : options?.search;
+      const words = search === undefined || search === null ? [] : own.isArray(search) ? search : [search];
+      let list = "";
+      for (let i = 0; i < words.length; i++) list += (i === 0 ? "" : ",") + needText(words[i], "a search word");
+      return '{"discover":{"words":[' + list + "]}}";
+    });
+  const searchTools = (query, limit = 10) =>
+    send(() => {
+      if (typeof limit !== "number" || !(limit >= 1 && limit <= 1000)) {
+        throw new TypeError("the limit must be a number from 1 to 1000, not " + own.inspect(limit));
+      }
+      return '{"search":{"query":' + needText(query, "the query") + ',"limit":' + (limit | 0) + "}}";
+    });
+  const getToolSchema = (name) => send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}");
+  const help = (name) =>
+    send(() => '{"help":{"name":' + (name === undefined ? "null" : needText(name, "the name")) + "}}");
+
+  // The outcome as a value: what cannot even be asked is an outcome too.
+  const failure = (error, server, tool) => {
+    const code = own.toolCode(error);
+    const message = code === undefined ? own.describe(error) : error.message;
+    return {
+      ok: false,
+      error: { code: code ?? "INVALID_ARGS", message, server: server ?? null, tool: tool ?? null },
+    };
+  };
+  const entryAsk = (entry) =>
+    entry.server === undefined && entry.name !== undefined
+      ? namedAsk(entry.name, entry.args)
+      : toolAsk(entry.server, entry.tool, entry.args);
+
+  const call_tool = (server, tool, args) => {
+    const isJoined = typeof tool !== "string" && args === undefined;
+    let text;
+    try {
+      text = isJoined ? namedAsk(server, tool) : toolAsk(server, tool, args);
+    } catch (error) {
+      return isJoined ? failure(error) : failure(error, server, tool);
+    }
+    return native.wait(native.ask(text));
+  };
+
+  const call_tools = (entries, options) => {
+    const parallel = options?.max_parallel ?? 8;
+    if (!own.isArray(entries)) throw new TypeError("call_tools takes an array, not " + kindOf(entries));
+    if (entries.length > MAX_BATCH) {
+      throw new RangeError("call_tools takes at most " + MAX_BATCH + " calls, not " + entries.length);
+    }
+    if (typeof parallel !== "number" || !(parallel >= 1 && parallel <= 32)) {
+      throw new RangeError("max_parallel must be 1 to 32, not " + own.inspect(parallel));
+    }
+    const results = [];
+    const ids = [];
+    let waited = 0;
+    for (let i = 0; i < entries.length; i++) {
+      while (i - waited >= parallel) finish(waited++);
+      try {
+        ids[i] = native.ask(entryAsk(entries[i]));
+      } catch (error) {
+        results[i] = failure(error, entries[i]?.server, entries[i]?.tool);
+      }
+    }
+    while (waited < entries.length) finish(waited++);
+    return results;
+
+    function finish(index) {
+      if (ids[index] !== undefined) results[index] = native.wait(ids[index]);
+    }
+  };
+
+  const progress = (report) => {
+    const message = typeof report === "object" && report !== null ? report.message : report;
+    native.progress(wellFormed(typeof message === "string" ? message : own.inspect(message)));
+  };
+
+  const serverProxy = (server) => {
+    const known = own.createObject(null);
+    const made = own.createObject(null);
+    let isLoaded = false;
+    const callable = (tool) => ({ [tool]: (args) => callTool(server, tool, args ?? {}) })[tool];
+    const toolNamed = (tool) => (made[tool] ??= callable(tool));
+    const load = () => {
+      if (isLoaded) return;
+      const answer = native.wait(native.ask('{"tool_names":{"server":' + stringify(server) + "}}"));
+      if (!answer.ok) throw toolError(answer.error, new Error());
+      for (let i = 0; i < answer.result.length; i++) known[answer.result[i]] = toolNamed(answer.result[i]);
+      isLoaded = true;
+    };
+    return new Proxy(known, {
+      __proto__: null,
+      get: (_, name) => {
+        if (typeof name === "symbol" || NEVER_A_NAME[name]) return undefined;
+        return toolNamed(wellFormed(name));
+      },
+      has: (target, name) => (load(), name in target),
+      ownKeys: (target) => (load(), own.ownKeys(target)),
+      getOwnPropertyDescriptor: (target, name) => (load(), own.descriptorOf(target, name)),
+      set: () => false,
+      defineProperty: () => false,
+    });
+  };
+
+  const servers = own.createObject(null);
+  const aliases = own.createObject(null);
+  const unknown = own.createObject(null);
+  const tools = new Proxy(servers, {
+    __proto__: null,
+    get: (target, name) => {
+      if (typeof name === "symbol") return undefined;
+      // A server that is not there is still asked for: the host knows which one was meant.
+      const server = target[name] ?? aliases[name];
+      if (server !== undefined || NEVER_A_NAME[name]) return server;
+      return (unknown[name] ??= serverProxy(wellFormed(name)));
+    },
+    has: (target, name) => name in target || name in aliases,
+    set: () => false,
+    defineProperty: () => false,
+  });
+
+  const globals = {
+    tools,
+    callMCPTool,
+    call_mcp_tool: callMCPTool,
+    callTool,
+    call_tool,
+    call_tools,
+    discoverMCPTools,
+    discover_mcp_tools: discoverMCPTools,
+    searchTools,
+    search_tools: searchTools,
+    getToolSchema,
+    get_tool_schema: getToolSchema,
+    help,
+    progress,
+  };
+  const names = own.ownKeys(globals);
+  for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);
+
+  own.begin = (input, list) => {
+    own.startClock();
+    own.define(globalThis, "input", input);
+    for (let i = 0; i < list.length; i++) {
+      const proxy = serverProxy(list[i][0]);
+      servers[list[i][0]] = proxy;
+      aliases[list[i][1]] ??= proxy;
+    }
+  };
+
+  let state = 0;
+  let value;
+  own.start = async (main) => {
+    try {
+      value = await main();
+      state = 1;
+    } catch (error) {
+      value = error;
+      state = 2;
+    }
+  };
+  own.state = () => state;
+  own.error = () => value;
+  own.result = () => {
+    if (value === undefined) return "null";
+    if (value instanceof Set) value = own.arrayFrom(value);
+    if (value instanceof Map) {
+      const object = { __proto__: null };
+      own.mapForEach(value, (item, key) => {
+        object[key] = item;
+      });
+      value = object;
+    }
+    const text = stringify(value);
+    if (text === undefined) throw new TypeError("it is " + kindOf(value));
+    return text.length > MAX_RESULT_CHARS ? undefined : text;
+  };
+}

@@ -1,0 +1,153 @@
+//! From the guest's text to the script that the engine runs.
+//!
+//! The text is parsed alone and printed anew from its tree, so that no text can close the
+//! function that is put around it.
+
+mod modules;
+
+use std::path::{Path, PathBuf};
+
+use codexec_types::{Language, Position, Thrown, ThrownCode};
+use oxc_allocator::{Allocator, TakeIn};
+use oxc_ast::ast::{self, Expression, Statement};
+use oxc_ast::builder::AstBuilder;
+use oxc_codegen::{Codegen, CodegenOptions, CommentOptions};
+use oxc_parser::{ParseOptions, Parser};
+use oxc_semantic::SemanticBuilder;
+use oxc_span::{GetSpan, SourceType};
+use oxc_transformer::{TransformOptions, Transformer};
+
+use crate::positions::{Positions, position_of};
+
+/// A guest's code, ready for the engine: an expression that gives an async function.
+pub(crate) struct Program {
+    pub(crate) script: String,
+    pub(crate) positions: Positions,
+}
+
+/// On a line of its own, so that columns stay as they are.
+const HEAD: &str = "({\"<main>\": async () => {\n";
+const TAIL: &str = "\n}})[\"<main>\"]";
+
+/// What keeps a text from being a program.
+struct Flaw {
+    message: String,
+    offset: Option<u32>,
+}
+
+impl Program {
+    pub(crate) fn compile(code: &str, language: Language) -> Result<Program, Thrown> {
+        compile(code, language).map_err(|flaw| Thrown {
+            code: flaw_code(language),
+            message: flaw.message,
+            at: flaw.offset.map(|offset| position_of(code, offset)),
+            stack: None,
+        })
+    }
+}
+
+/// What a text that is no program is called.
+pub(crate) fn flaw_code(language: Language) -> ThrownCode {
+    match language {
+        Language::JavaScript => ThrownCode::SyntaxError,
+        Language::TypeScript => ThrownCode::TranspileError,
+    }
+}
+
+fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
+    let source_type = match language {
+        Language::JavaScript => SourceType::mjs().with_jsx(false),
+        Language::TypeScript => SourceType::ts(),
+    };
+    let allocator = Allocator::default();
+    let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
+    let parsed = Parser::new(&allocator, code, source_type).with_options(options).parse();
+    refuse_flaws(&parsed.diagnostics)?;
+    let mut program = parsed.program;
+    modules::strip(&mut program)?;
+    program.hashbang = None;
+    return_last_expression(&mut program, &allocator);
+
+    let semantic = SemanticBuilder::new()
+        .with_check_syntax_error(true)
+        .with_enum_eval(true)
+        .with_excess_capacity(if source_type.is_typescript() { 2.0 } else { 0.0 })
+        .build(&program);
+    refuse_flaws(&semantic.diagnostics)?;
+    if source_type.is_typescript() {
+        let scoping = semantic.semantic.into_scoping();
+        let options = TransformOptions::default();
+        let transformed = Transformer::new(&allocator, Path::new("code.ts"), &options)
+            .build_with_scoping(scoping, &mut program);
+        refuse_flaws(&transformed.diagnostics)?;
+    }
+    Ok(print(&program))
+}
+
+fn print(program: &ast::Program<'_>) -> Program {
+    let options = CodegenOptions {
+        source_map_path: Some(PathBuf::from("code")),
+        comments: CommentOptions::disabled(),
+        ..CodegenOptions::default()
+    };
+    let printed = Codegen::new().with_options(options).build(program);
+    let script = format!("{HEAD}{}{TAIL}", printed.code);
+    let tokens = printed.map.iter().flat_map(oxc_sourcemap::SourceMap::get_tokens);
+    let positions = Positions::new(
+        printed.code.clone(),
+        tokens.map(|token| {
+            let generated = (token.get_dst_line(), token.get_dst_col());
+            let line = token.get_src_line() + 1;
+            (generated, Position { line, column: token.get_src_col() + 1 })
+        }),
+    );
+    Program { script, positions }
+}
+
+/// Without a `return`, the value of the last expression is the value of the code.
+fn return_last_expression<'a>(program: &mut ast::Program<'a>, allocator: &'a Allocator) {
+    let builder = AstBuilder::new(allocator);
+    // A text that is nothing but strings is parsed as directives.
+    if program.body.is_empty()
+        && let Some(directive) = program.directives.pop()
+    {
+        let text =
+            Expression::StringLiteral(oxc_allocator::Box::new_in(directive.expression, &allocator));
+        program.body.push(Statement::new_return_statement(directive.span, Some(text), &builder));
+        return;
+    }
+    let last = program.body.iter_mut().rev().find(|statement| !is_erased(statement));
+    if let Some(last) = last
+        && let Statement::ExpressionStatement(statement) = last
+    {
+        let value = statement.expression.take_in(&allocator);
+        *last = Statement::new_return_statement(statement.span(), Some(value), &builder);
+    }
+}
+
+fn is_erased(statement: &Statement<'_>) -> bool {
+    matches!(
+        statement,
+        Statement::TSTypeAliasDeclaration(_)
+            | Statement::TSInterfaceDeclaration(_)
+            | Statement::EmptyStatement(_)
+    )
+}
+
+fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), Flaw> {
+    let is_error = |d: &&oxc_diagnostics::OxcDiagnostic| {
+        matches!(d.severity, oxc_diagnostics::Severity::Error)
+    };
+    let Some(first) = diagnostics.iter().find(is_error) else {
+        return Ok(());
+    };
+    let message = match &first.help {
+        Some(help) => format!("{}; {help}", first.message),
+        None => first.message.to_string(),
+    };
+    let offset = first.labels.first().map(oxc_diagnostics::LabeledSpan::offset);
+    Err(Flaw { message, offset })
+}
+
+#[cfg(test)]
+mod tests;

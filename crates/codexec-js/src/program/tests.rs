@@ -1,0 +1,28 @@
+use super::*;
+
+#[track_caller]
+fn check(code: &str, expected: &str) {
+    let script = Program::compile(code, Language::TypeScript).map(|program| program.script);
+    let body = script.expect("a program");
+    let body = body.strip_prefix(HEAD).and_then(|body| body.strip_suffix(TAIL));
+    assert_eq!(body.expect("the wrapper"), expected, "{code}");
+}
+
+#[test]
+fn the_last_expression_is_returned() {
+    check("1 + 1", "return 1 + 1;\n");
+    check("({ a: 1 });", "return { a: 1 };\n");
+    check("a(); b();", "a();\nreturn b();\n");
+    check("1;\ninterface A {}\n;", "return 1;\n;\n");
+    check("'a'", "return \"a\";\n");
+    check("'a'; // b", "return \"a\";\n");
+    check("let a = 1", "let a = 1;\n");
+    check("namespace N {}", "");
+}
+
+#[test]
+fn what_is_only_about_types_vanishes() {
+    check("import type { A } from 'a'; export type { A };", "");
+    check("export {}; let x: A = y as A;", "let x = y;\n");
+    check("declare module 'x' {}\ndeclare global { var y: number }", "");
+}

@@ -1,0 +1,187 @@
+//! The worker's end of the socket. It uses `read`, `write` and `poll` and nothing else, for the
+//! sandbox knows no other call on it.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use codexec_types::{
+    Answer, CallError, FRAME_HEADER_BYTES, FromGuest, Job, Json, MAX_FRAME_BYTES, ToGuest,
+    frame_length,
+};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// A stream socket is reported writable only while most of its buffer is free, so a write of
+/// this size does not block, whether the socket is blocking or not.
+const WRITE_BYTES: usize = 16 << 10;
+
+const READ_BYTES: usize = 64 << 10;
+
+/// Frames out, answers in. While it waits to write it reads, so that two full buffers cannot
+/// make host and guest wait for each other.
+pub(crate) struct Wire {
+    socket: File,
+    unread: Vec<u8>,
+    answers: HashMap<u32, Result<Json, CallError>>,
+    /// The ids in `answers`, in the order of their arrival.
+    arrived: VecDeque<u32>,
+    next_id: u32,
+}
+
+/// The host is gone, or talks nonsense: there is nobody left to run for.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+impl Wire {
+    pub(crate) fn new(socket: UnixStream) -> Wire {
+        Wire {
+            socket: File::from(OwnedFd::from(socket)),
+            unread: Vec::new(),
+            answers: HashMap::new(),
+            arrived: VecDeque::new(),
+            next_id: 1,
+        }
+    }
+
+    /// The first frame: what to run.
+    pub(crate) fn receive_job(&mut self) -> Result<Job, Gone> {
+        loop {
+            match self.take_frame()? {
+                Some(ToGuest::Start(job)) => return Ok(job),
+                Some(ToGuest::Answer(_)) => return Err(Gone),
+                None => self.read()?,
+            }
+        }
+    }
+
+    pub(crate) fn take_id(&mut self) -> u32 {
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        id
+    }
+
+    pub(crate) fn send(&mut self, frame: &FromGuest) -> Result<(), Gone> {
+        let bytes = frame.encode().map_err(|_| Gone)?;
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            let ready = self.poll(PollFlags::POLLIN | PollFlags::POLLOUT, None)?;
+            if ready.contains(PollFlags::POLLOUT) {
+                let chunk = rest.get(..WRITE_BYTES).unwrap_or(rest);
+                let written = retry(|| self.socket.write(chunk))?;
+                rest = rest.get(written..).unwrap_or_default();
+            } else {
+                self.read()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks until the answer with this id is there; the others wait their turn.
+    pub(crate) fn wait_for(&mut self, id: u32) -> Result<Result<Json, CallError>, Gone> {
+        loop {
+            self.sort_frames()?;
+            if let Some(result) = self.answers.remove(&id) {
+                self.arrived.retain(|arrived| *arrived != id);
+                return Ok(result);
+            }
+            self.poll(PollFlags::POLLIN, None)?;
+            self.read()?;
+        }
+    }
+
+    /// The next answer; blocks at most until `deadline`, for ever without one.
+    pub(crate) fn next_answer(
+        &mut self,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Answer>, Gone> {
+        loop {
+            self.sort_frames()?;
+            if let Some(id) = self.arrived.pop_front()
+                && let Some(result) = self.answers.remove(&id)
+            {
+                return Ok(Some(Answer { id, result }));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if self.poll(PollFlags::POLLIN, left)?.is_empty() {
+                return Ok(None);
+            }
+            self.read()?;
+        }
+    }
+
+    fn sort_frames(&mut self) -> Result<(), Gone> {
+        while let Some(frame) = self.take_frame()? {
+            match frame {
+                ToGuest::Start(_) => return Err(Gone),
+                ToGuest::Answer(Answer { id, result }) => {
+                    self.answers.insert(id, result);
+                    self.arrived.push_back(id);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_frame(&mut self) -> Result<Option<ToGuest>, Gone> {
+        let Some((header, rest)) = self.unread.split_first_chunk::<FRAME_HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let length = frame_length(*header).map_err(|_| Gone)?;
+        let Some(body) = rest.get(..length) else {
+            let missing = length - rest.len();
+            self.unread.reserve(missing.min(MAX_FRAME_BYTES));
+            return Ok(None);
+        };
+        let frame = ToGuest::decode(body).map_err(|_| Gone)?;
+        self.unread.drain(..FRAME_HEADER_BYTES + length);
+        Ok(Some(frame))
+    }
+
+    /// Blocks when there is nothing to read.
+    fn read(&mut self) -> Result<(), Gone> {
+        let mut buffer = [0; READ_BYTES];
+        let count = retry(|| match self.socket.read(&mut buffer) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            other => other,
+        })?;
+        self.unread.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        Ok(())
+    }
+
+    /// What of `wanted` can be done now; nothing when the time is up.
+    fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, Gone> {
+        let timeout = match left {
+            // A timer may fire late, never early: rounded up.
+            Some(left) => {
+                PollTimeout::try_from(left.as_micros().div_ceil(1_000)).unwrap_or(PollTimeout::MAX)
+            }
+            None => PollTimeout::NONE,
+        };
+        let mut fds = [PollFd::new(self.socket.as_fd(), wanted)];
+        match poll(&mut fds, timeout) {
+            Ok(0) | Err(nix::Error::EINTR) if left.is_some() => Ok(PollFlags::empty()),
+            // A hang-up shows itself in the read that follows.
+            Ok(_) => Ok(fds.first().and_then(PollFd::revents).unwrap_or(PollFlags::POLLIN)),
+            Err(nix::Error::EINTR) => Ok(PollFlags::POLLIN),
+            Err(_) => Err(Gone),
+        }
+    }
+}
+
+/// Zero bytes when the call would have blocked.
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, Gone> {
+    loop {
+        match call() {
+            Ok(count) => return Ok(count),
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) if err.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(_) => return Err(Gone),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+use std::thread;
+
+use codexec_types::{CallCode, Stream};
+
+use super::*;
+
+fn answer(id: u32, text: &str) -> Vec<u8> {
+    let result = Ok(Json::parse(text.to_owned()).expect("json"));
+    ToGuest::Answer(Answer { id, result }).encode().expect("a frame")
+}
+
+fn pair() -> (UnixStream, Wire) {
+    let (host, socket) = UnixStream::pair().expect("a socket pair");
+    (host, Wire::new(socket))
+}
+
+#[test]
+fn answers_are_kept_until_somebody_asks_for_them() {
+    let (mut host, mut wire) = pair();
+    for (id, text) in [(1, "1"), (2, "2"), (3, "3")] {
+        host.write_all(&answer(id, text)).expect("a listening guest");
+    }
+    let text = |result: Result<Json, CallError>| result.expect("an answer").text().to_owned();
+    assert_eq!(text(wire.wait_for(2).expect("a host")), "2");
+    let next = |wire: &mut Wire| wire.next_answer(Some(Instant::now())).expect("a host");
+    assert_eq!(next(&mut wire).map(|answer| answer.id), Some(1));
+    assert_eq!(next(&mut wire).map(|answer| answer.id), Some(3));
+    assert_eq!(next(&mut wire), None);
+}
+
+#[test]
+fn a_frame_in_pieces_is_one_frame() {
+    let (mut host, mut wire) = pair();
+    let error = CallError::new(CallCode::UpstreamError, "no");
+    let frame = ToGuest::Answer(Answer { id: 9, result: Err(error.clone()) });
+    let bytes = frame.encode().expect("a frame");
+    for byte in &bytes {
+        host.write_all(&[*byte]).expect("a listening guest");
+        if *byte != *bytes.last().expect("a byte") {
+            assert_eq!(wire.next_answer(Some(Instant::now())).expect("a host"), None);
+        }
+    }
+    assert_eq!(wire.wait_for(9).expect("a host"), Err(error));
+}
+
+#[test]
+fn writing_reads_so_that_nobody_waits_for_the_other() {
+    let (mut host, mut wire) = pair();
+    let big = format!("\"{}\"", "x".repeat(4 << 20));
+    let sent = big.clone();
+    // Writes everything before it reads anything.
+    let peer = thread::spawn(move || {
+        host.write_all(&answer(1, &sent)).expect("a listening guest");
+        let mut header = [0; FRAME_HEADER_BYTES];
+        host.read_exact(&mut header).expect("a frame");
+        let mut body = vec![0; frame_length(header).expect("a length")];
+        host.read_exact(&mut body).expect("a body");
+        FromGuest::decode(&body).expect("a frame that says something")
+    });
+    let frame = FromGuest::Output { stream: Stream::Out, text: "y".repeat(4 << 20) };
+    wire.send(&frame).expect("a host");
+    assert_eq!(wire.wait_for(1).expect("a host").expect("an answer").text(), big);
+    assert_eq!(peer.join().expect("a peer"), frame);
+}
+
+#[test]
+fn nonsense_and_silence_are_the_end() {
+    for bytes in [&[255, 255, 255, 255][..], &[2, 0, 0, 0, b'{', b'}'], &[]] {
+        let (mut host, mut wire) = pair();
+        host.write_all(bytes).expect("a listening guest");
+        drop(host);
+        assert!(wire.receive_job().is_err(), "{bytes:?}");
+    }
+}

@@ -1,0 +1,118 @@
+//! Limits on a whole tree of processes, wherever the kernel offers them: cgroup v2, v1, or the
+//! hybrid of both. All on the host's side: nothing here runs in a guest's process.
+
+mod place;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+pub use place::NoCgroups;
+use place::{Kind, Place};
+
+/// Makes groups below one directory per hierarchy that bears this process's id.
+#[derive(Clone, Debug)]
+pub struct Cgroups(Arc<Base>);
+
+/// One group that bounds one slot. Handed back when dropped, and used again: making and
+/// removing groups costs more than a guest's whole life.
+#[derive(Debug)]
+pub struct Group {
+    base: Arc<Base>,
+    number: u32,
+}
+
+#[derive(Debug)]
+struct Base {
+    place: Place,
+    free: Mutex<Vec<u32>>,
+    made: std::sync::atomic::AtomicU32,
+}
+
+impl Cgroups {
+    /// Finds out what there is by making our own directory in it.
+    pub fn find() -> Result<Cgroups, NoCgroups> {
+        let place = Place::find()?;
+        place.remove_leftovers();
+        place.make_base()?;
+        let (free, made) = (Mutex::default(), 0.into());
+        Ok(Cgroups(Arc::new(Base { place, free, made })))
+    }
+
+    /// For people: which kind was found.
+    pub fn kind(&self) -> &'static str {
+        match self.0.place.kind() {
+            Kind::V2 => "cgroup v2",
+            Kind::V1 => "cgroup v1",
+        }
+    }
+
+    pub fn group(&self, memory_bytes: u64, processes: u32) -> io::Result<Group> {
+        let used = self.0.free().pop();
+        let number =
+            used.unwrap_or_else(|| self.0.made.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let group = Group { base: Arc::clone(&self.0), number };
+        for directory in group.directories() {
+            match fs::create_dir(&directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        for (file, value) in self.0.place.limits(number, memory_bytes, processes) {
+            write(&file, &value)?;
+        }
+        Ok(group)
+    }
+}
+
+impl Group {
+    /// Moves a process in; what it forks from now on is born inside.
+    pub fn admit(&self, pid: i32) -> io::Result<()> {
+        for directory in self.directories() {
+            write(&directory.join("cgroup.procs"), &pid.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// How often the kernel has killed a process of this group for want of memory.
+    pub fn oom_kills(&self) -> u64 {
+        let text = fs::read_to_string(self.base.place.oom_file(self.number)).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    }
+
+    fn directories(&self) -> impl Iterator<Item = PathBuf> {
+        self.base.place.directories(self.number)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.base.free().push(self.number);
+    }
+}
+
+impl Base {
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Base {
+    /// The last processes may still be ending; what stays is removed at the next start.
+    #[expect(clippy::disallowed_methods, reason = "a cgroup gives no event when it becomes empty")]
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            if self.place.remove_base() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(4));
+        }
+    }
+}
+
+fn write(file: &Path, value: &str) -> io::Result<()> {
+    fs::write(file, value)
+}

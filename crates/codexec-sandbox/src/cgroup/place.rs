@@ -1,0 +1,211 @@
+//! Where this process may make cgroups.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why there are no cgroups to be had. Guests then run under rlimits alone, and the posture
+/// says so.
+#[derive(Debug, thiserror::Error)]
+pub enum NoCgroups {
+    #[error("no cgroup hierarchy with memory and pids controllers is mounted")]
+    NotMounted,
+    #[error("cannot make a cgroup below {}: {source}", .at.display())]
+    Forbidden {
+        at: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    V2,
+    V1,
+}
+
+/// The directories that bear our process id, one per hierarchy.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    kind: Kind,
+    memory: PathBuf,
+    /// The same as `memory` on v2.
+    pids: PathBuf,
+}
+
+const PREFIX: &str = "codexec-";
+
+impl Place {
+    pub(super) fn find() -> Result<Place, NoCgroups> {
+        let read = |path| fs::read_to_string(path).unwrap_or_default();
+        let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
+        let has_controllers = |directory: &Path| {
+            let text = fs::read_to_string(directory.join("cgroup.controllers"));
+            let text = text.unwrap_or_default();
+            ["memory", "pids"].iter().all(|wanted| text.split_whitespace().any(|c| c == *wanted))
+        };
+        let name = format!("{PREFIX}{}", std::process::id());
+        choose(&mounts, &own, has_controllers, &name).ok_or(NoCgroups::NotMounted)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) fn make_base(&self) -> Result<(), NoCgroups> {
+        for base in self.bases() {
+            let forbidden = |source| NoCgroups::Forbidden { at: base.clone(), source };
+            match fs::create_dir(&base) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(forbidden(error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+            if self.kind == Kind::V2 {
+                let file = base.join("cgroup.subtree_control");
+                fs::write(file, "+memory +pids").map_err(forbidden)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of it is left.
+    pub(super) fn remove_base(&self) -> bool {
+        self.bases().all(|base| remove(&base))
+    }
+
+    /// Removes what servers that are dead have left behind.
+    pub(super) fn remove_leftovers(&self) {
+        for base in self.bases() {
+            let Some(entries) = base.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                let name = entry.file_name();
+                let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+                let is_dead = |pid: &str| {
+                    pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()
+                };
+                if pid.is_some_and(is_dead) {
+                    remove(&entry.path());
+                }
+            }
+        }
+    }
+
+    pub(super) fn directories(&self, number: u32) -> impl Iterator<Item = PathBuf> {
+        self.bases().map(move |base| base.join(number.to_string()))
+    }
+
+    pub(super) fn oom_file(&self, number: u32) -> PathBuf {
+        let file = match self.kind {
+            Kind::V2 => "memory.events",
+            Kind::V1 => "memory.oom_control",
+        };
+        self.memory.join(number.to_string()).join(file)
+    }
+
+    /// Files and what to write into them. On v1 the swap file is there only with swap accounting.
+    pub(super) fn limits(
+        &self,
+        number: u32,
+        memory_bytes: u64,
+        processes: u32,
+    ) -> Vec<(PathBuf, String)> {
+        let memory = self.memory.join(number.to_string());
+        let pids = self.pids.join(number.to_string());
+        let (limit, swap, no_swap) = match self.kind {
+            Kind::V2 => ("memory.max", "memory.swap.max", 0),
+            Kind::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", memory_bytes),
+        };
+        let mut files = vec![
+            (memory.join(limit), memory_bytes.to_string()),
+            (pids.join("pids.max"), processes.to_string()),
+        ];
+        if memory.join(swap).exists() {
+            files.push((memory.join(swap), no_swap.to_string()));
+        }
+        files
+    }
+
+    fn bases(&self) -> impl Iterator<Item = PathBuf> {
+        let second = (self.pids != self.memory).then(|| self.pids.clone());
+        std::iter::once(self.memory.clone()).chain(second)
+    }
+}
+
+/// Removes a group and the groups in it. Fails, harmlessly, while a process is inside.
+fn remove(directory: &Path) -> bool {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+    fs::remove_dir(directory).is_ok() || !directory.exists()
+}
+
+/// A hierarchy as `/proc/self/mountinfo` tells it.
+struct Mounted<'a> {
+    root: &'a str,
+    at: &'a Path,
+    kind: Kind,
+    options: &'a str,
+}
+
+fn choose(
+    mountinfo: &str,
+    own: &str,
+    has_controllers: impl Fn(&Path) -> bool,
+    name: &str,
+) -> Option<Place> {
+    let mounted: Vec<Mounted<'_>> = mountinfo.lines().filter_map(mounted).collect();
+    let v1 = |controller: &str| {
+        let hierarchy = mounted.iter().find(|m| {
+            m.kind == Kind::V1 && m.options.split(',').any(|option| option == controller)
+        })?;
+        let path = own.lines().find_map(|line| {
+            let (_, rest) = line.split_once(':')?;
+            let (controllers, path) = rest.split_once(':')?;
+            controllers.split(',').any(|c| c == controller).then_some(path)
+        })?;
+        Some(below(hierarchy, path)?.join(name))
+    };
+    if let (Some(memory), Some(pids)) = (v1("memory"), v1("pids")) {
+        return Some(Place { kind: Kind::V1, memory, pids });
+    }
+    let v2 = mounted.iter().find(|m| m.kind == Kind::V2)?;
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let own = below(v2, path)?;
+    if !has_controllers(&own) {
+        return None;
+    }
+    // Beside our own group: a group with processes in it cannot hand controllers to children.
+    let parent = if own == v2.at { own.as_path() } else { own.parent()? };
+    let memory = parent.join(name);
+    Some(Place { kind: Kind::V2, pids: memory.clone(), memory })
+}
+
+fn mounted(line: &str) -> Option<Mounted<'_>> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut before = before.split(' ').skip(3);
+    let (root, at) = (before.next()?, before.next()?);
+    let mut after = after.split(' ');
+    let kind = match after.next()? {
+        "cgroup2" => Kind::V2,
+        "cgroup" => Kind::V1,
+        _ => return None,
+    };
+    Some(Mounted { root, at: Path::new(at), kind, options: after.nth(1)? })
+}
+
+/// The directory of the group `path`, where the hierarchy is mounted from its group `root`.
+fn below(hierarchy: &Mounted<'_>, path: &str) -> Option<PathBuf> {
+    let inside = match hierarchy.root {
+        "/" => path,
+        root => path.strip_prefix(root)?,
+    };
+    Some(hierarchy.at.join(inside.trim_start_matches('/')))
+}
+
+#[cfg(test)]
+mod tests;

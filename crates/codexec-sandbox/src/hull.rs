@@ -1,0 +1,123 @@
+//! The walls that all workers of one keeper share: built once, off the path of any request.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl;
+use nix::unistd::{
+    Gid, Uid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getegid, geteuid, pivot_root, setgroups,
+    sethostname, setresgid, setresuid, setsid,
+};
+
+use crate::{Broken, Launch, Layer, Missing, ruleset, sys};
+
+/// Builds every shared layer, or says which one could not be had. A layer that the plan lets go
+/// is tried all the same, and reported when it is missing.
+pub(crate) fn build(launch: &Launch) -> Result<Vec<Missing>, Broken> {
+    let mut walls = Walls { launch, missing: Vec::new() };
+    walls.raise(Layer::User, "detach from the terminal", silence)?;
+    sys::be_nice();
+    walls.raise(Layer::User, "become an unprivileged user", || become_nobody(launch.uid))?;
+    walls.raise(Layer::User, "unshare a user namespace", own_user)?;
+    for (layer, flag) in [
+        (Layer::Mount, CloneFlags::CLONE_NEWNS),
+        // THREAT[NET-1]: the new namespace has no interface that is up.
+        (Layer::Network, CloneFlags::CLONE_NEWNET),
+        (Layer::Ipc, CloneFlags::CLONE_NEWIPC),
+        (Layer::Uts, CloneFlags::CLONE_NEWUTS),
+        (Layer::CgroupNamespace, CloneFlags::CLONE_NEWCGROUP),
+    ] {
+        walls.raise(layer, "unshare the namespace", || unshare(flag))?;
+    }
+    walls.raise(Layer::Uts, "set the host name", || sethostname(&launch.hostname))?;
+    // THREAT[ESC-2]: nothing of the host's file tree is left to be read.
+    walls.raise(Layer::Root, "pivot into an empty root", empty_root)?;
+    walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
+    walls.raise(Layer::Landlock, "restrict", ruleset::deny_all)?;
+    // Nobody with our user id can look into this process or its workers.
+    walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
+    Ok(walls.missing)
+}
+
+struct Walls<'a> {
+    launch: &'a Launch,
+    missing: Vec<Missing>,
+}
+
+impl Walls<'_> {
+    fn raise(
+        &mut self,
+        layer: Layer,
+        step: &str,
+        build: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(), Broken> {
+        let Err(errno) = build() else { return Ok(()) };
+        if !self.launch.lowered.contains(&layer) {
+            return Err(Broken::new(layer, step, errno as i32));
+        }
+        let reason = format!("{step}: {}", errno.desc());
+        if self.missing.iter().all(|missing| missing.layer != layer) {
+            self.missing.push(Missing { layer, reason });
+        }
+        Ok(())
+    }
+}
+
+/// No terminal to inject into, no output of the server's to write into.
+fn silence() -> Result<(), Errno> {
+    // Fails only for a process-group leader, which a forked child is not.
+    setsid()?;
+    let null = File::options().read(true).write(true).open("/dev/null").map_err(errno_of)?;
+    dup2_stdin(null.as_fd())?;
+    dup2_stdout(null.as_fd())?;
+    dup2_stderr(null.as_fd())
+}
+
+/// THREAT[ESC-5]: root of the host never runs a guest, not even behind walls.
+fn become_nobody(uid: u32) -> Result<(), Errno> {
+    if !geteuid().is_root() {
+        return Ok(());
+    }
+    let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
+    setgroups(&[])?;
+    setresgid(group, group, group)?;
+    setresuid(user, user, user)?;
+    // Changing users made our own /proc files root's; the id maps are among them.
+    prctl::set_dumpable(true)
+}
+
+fn own_user() -> Result<(), Errno> {
+    let (user, group) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)?;
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("1000 {user} 1"))?;
+    write("/proc/self/gid_map", &format!("1000 {group} 1"))
+}
+
+fn empty_root() -> Result<(), Errno> {
+    let nothing = None::<&str>;
+    let locked = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)?;
+    mount(Some("root"), "/tmp", Some("tmpfs"), locked, Some("size=4k,nr_inodes=2,mode=555"))?;
+    chdir("/tmp")?;
+    // The old root goes below the new one, and is taken away from there.
+    pivot_root(".", ".")?;
+    umount2(".", MntFlags::MNT_DETACH)?;
+    chdir("/")?;
+    let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | locked;
+    mount(nothing, "/", nothing, read_only, nothing)
+}
+
+fn write(path: &str, text: &str) -> Result<(), Errno> {
+    let mut file = File::options().write(true).open(path).map_err(errno_of)?;
+    file.write_all(text.as_bytes()).map_err(errno_of)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
+fn errno_of(error: std::io::Error) -> Errno {
+    Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
+}

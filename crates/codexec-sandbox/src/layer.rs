@@ -1,0 +1,151 @@
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+/// One wall between a guest and the host. Each can be lowered by its name in the settings, and
+/// in no other way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// An unprivileged user in a user namespace of its own.
+    User,
+    Pid,
+    Mount,
+    Network,
+    Ipc,
+    Uts,
+    CgroupNamespace,
+    /// An empty read-only root instead of the host's.
+    Root,
+    Landlock,
+    Capabilities,
+    NoNewPrivileges,
+    Rlimits,
+    Seccomp,
+    /// Memory and process limits on the whole tree. Where there are none, rlimits and the
+    /// engine's own limit hold, and the posture says so.
+    Cgroup,
+}
+
+impl Layer {
+    pub const ALL: [Layer; 14] = [
+        Layer::User,
+        Layer::Pid,
+        Layer::Mount,
+        Layer::Network,
+        Layer::Ipc,
+        Layer::Uts,
+        Layer::CgroupNamespace,
+        Layer::Root,
+        Layer::Landlock,
+        Layer::Capabilities,
+        Layer::NoNewPrivileges,
+        Layer::Rlimits,
+        Layer::Seccomp,
+        Layer::Cgroup,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Layer::User => "user",
+            Layer::Pid => "pid",
+            Layer::Mount => "mount",
+            Layer::Network => "network",
+            Layer::Ipc => "ipc",
+            Layer::Uts => "uts",
+            Layer::CgroupNamespace => "cgroup-namespace",
+            Layer::Root => "root",
+            Layer::Landlock => "landlock",
+            Layer::Capabilities => "capabilities",
+            Layer::NoNewPrivileges => "no-new-privileges",
+            Layer::Rlimits => "rlimits",
+            Layer::Seccomp => "seccomp",
+            Layer::Cgroup => "cgroup",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Layer> {
+        Layer::ALL.into_iter().find(|layer| layer.name() == name)
+    }
+
+    /// What the layer keeps a guest from, for people.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Layer::User => "an unprivileged user of its own",
+            Layer::Pid => "sees and signals no other process",
+            Layer::Mount => "its own view of the file tree",
+            Layer::Network => "no network interface",
+            Layer::Ipc => "no shared memory with others",
+            Layer::Uts => "a host name of its own",
+            Layer::CgroupNamespace => "does not see the host's cgroups",
+            Layer::Root => "an empty read-only root directory",
+            Layer::Landlock => "no file access, signals or abstract sockets, a second time",
+            Layer::Capabilities => "no capability, not even in its own namespaces",
+            Layer::NoNewPrivileges => "no program can raise its rights",
+            Layer::Rlimits => "bounded address space, files and core dumps",
+            Layer::Seccomp => "only the system calls on the list",
+            Layer::Cgroup => "memory and process limits on the whole tree",
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A layer that is not in force, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    pub layer: Layer,
+    pub reason: String,
+}
+
+/// Which layers stand around a guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posture {
+    pub missing: Vec<Missing>,
+}
+
+impl Posture {
+    pub fn in_force(&self) -> impl Iterator<Item = Layer> {
+        Layer::ALL.into_iter().filter(|layer| self.missing.iter().all(|m| m.layer != *layer))
+    }
+}
+
+impl fmt::Display for Posture {
+    /// For records: the layers in force, then those that are not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.in_force().map(Layer::name).collect();
+        f.write_str(&names.join(","))?;
+        for missing in &self.missing {
+            write!(f, " -{} ({})", missing.layer, missing.reason)?;
+        }
+        Ok(())
+    }
+}
+
+/// A layer could not be built, and the plan does not let it go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Broken {
+    pub layer: Layer,
+    pub step: String,
+    pub errno: i32,
+}
+
+impl Broken {
+    pub fn new(layer: Layer, step: &str, errno: impl Into<i32>) -> Broken {
+        Broken { layer, step: step.to_owned(), errno: errno.into() }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = io::Error::from_raw_os_error(self.errno);
+        write!(f, "the sandbox layer `{}` cannot be had here: {}: {error}", self.layer, self.step)
+    }
+}
+
+impl std::error::Error for Broken {}

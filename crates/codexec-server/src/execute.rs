@@ -1,0 +1,176 @@
+use std::time::{Duration, Instant, SystemTime};
+
+use codexec_exec::{Run, Usage, Workers};
+use codexec_gateway::Gateway;
+use codexec_store::{Finish, Store};
+use codexec_types::{Admitted, Answer, Ask, Ending, Event, ExecutionId, Outcome, Policy, Request};
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::ExecuteError;
+
+/// The parts of the server. One per process.
+pub struct App {
+    pub policy: Policy,
+    pub workers: Workers,
+    pub gateway: Gateway,
+    pub store: Store,
+    stopping: CancellationToken,
+    executions: TaskTracker,
+}
+
+/// An execution that has ended, whichever way.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    pub id: ExecutionId,
+    pub outcome: Outcome,
+    /// Everything the guest wrote, in order, both streams together.
+    pub output: String,
+    pub usage: Usage,
+    pub duration: Duration,
+}
+
+/// How far an execution is, for whoever watches it.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    pub tool_calls: u32,
+    /// The last thing the guest said about it.
+    pub message: Option<String>,
+}
+
+/// What a drive leaves behind, also when it is broken off.
+#[derive(Default)]
+struct Trace {
+    output: String,
+    usage: Usage,
+    posture: String,
+}
+
+/// How long executions may take to end when the server stops.
+const DRAIN: Duration = Duration::from_secs(10);
+
+impl App {
+    pub fn new(policy: Policy, workers: Workers, gateway: Gateway, store: Store) -> App {
+        let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
+        App { policy, workers, gateway, store, stopping, executions }
+    }
+
+    /// Ends everything: executions first, each with its record, then the upstreams.
+    pub async fn shutdown(&self) {
+        self.stopping.cancel();
+        self.executions.close();
+        if tokio::time::timeout(DRAIN, self.executions.wait()).await.is_err() {
+            tracing::warn!("executions did not end in time; the next start marks them interrupted");
+        }
+        self.gateway.shutdown().await;
+    }
+
+    /// Runs in a task of its own: a client that leaves cancels by token, never by drop,
+    /// so that every execution that was begun is also finished.
+    #[tracing::instrument(skip_all, fields(language = %request.language))]
+    pub async fn execute(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+        progress: watch::Sender<Progress>,
+    ) -> Result<Execution, ExecuteError> {
+        let _counted = self.executions.token();
+        let admitted = self.policy.admit(request, &self.gateway.server_names())?;
+        let id = new_id()?;
+        let begun = Instant::now();
+        // Written before the start, so that a crash of ours leaves a trace.
+        self.store.begin(&id, &admitted, SystemTime::now()).await?;
+        let mut trace = Trace::default();
+        let driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
+        let duration = begun.elapsed();
+        let (ending, value) = match &driven {
+            Ok(outcome @ Outcome::Returned(value)) => {
+                (Ending::Outcome(outcome), Some(value.text()))
+            }
+            Ok(outcome) => (Ending::Outcome(outcome), None),
+            Err(error) => (Ending::Failed { code: error.code() }, None),
+        };
+        let finish = Finish {
+            ending,
+            output: &trace.output,
+            value,
+            tool_calls: trace.usage.tool_calls,
+            duration,
+            posture: &trace.posture,
+            peak_memory_bytes: Some(trace.usage.peak_memory_bytes),
+            cpu: Some(trace.usage.cpu),
+        };
+        // An execution we cannot log is an error, even if the code ran.
+        self.store.finish(&id, finish).await?;
+        let (output, usage) = (trace.output, trace.usage);
+        Ok(Execution { id, outcome: driven?, output, usage, duration })
+    }
+
+    async fn drive(
+        &self,
+        admitted: &Admitted,
+        cancel: &CancellationToken,
+        progress: &watch::Sender<Progress>,
+        trace: &mut Trace,
+    ) -> Result<Outcome, ExecuteError> {
+        let mut run = self.workers.start(admitted, self.visible_servers(admitted)).await?;
+        trace.posture = run.posture().map(ToString::to_string).unwrap_or_default();
+        let mut asks = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                event = run.next() => match event {
+                    Event::Output { text, .. } => trace.output.push_str(&text),
+                    Event::Ask { id, ask } => {
+                        if ask.is_tool_call() {
+                            progress.send_modify(|progress| progress.tool_calls += 1);
+                        }
+                        asks.push(self.answer(id, ask, admitted));
+                    }
+                    Event::Progress(text) => {
+                        progress.send_modify(|progress| progress.message = Some(text));
+                    }
+                    Event::Ended(outcome) => {
+                        trace.usage = run.usage();
+                        return Ok(outcome);
+                    }
+                },
+                Some(answer) = asks.next() => run.answer(answer),
+                () = cancel.cancelled() => return Ok(ended(&mut run, trace).await),
+                () = self.stopping.cancelled() => return Ok(ended(&mut run, trace).await),
+            }
+        }
+    }
+
+    async fn answer(&self, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
+        Answer { id, result: self.gateway.answer(ask, admitted.tools()).await }
+    }
+
+    fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {
+        let names = self.gateway.server_names().into_iter();
+        names
+            .filter(|name| admitted.tools().allows_server(name.as_str()))
+            .map(|name| name.as_str().to_owned())
+            .collect()
+    }
+}
+
+/// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so
+/// cancelled upstream, when the caller leaves its loop.
+async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
+    run.cancel();
+    loop {
+        if let Event::Ended(outcome) = run.next().await {
+            trace.usage = run.usage();
+            return outcome;
+        }
+    }
+}
+
+fn new_id() -> Result<ExecutionId, ExecuteError> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).map_err(|_| ExecuteError::NoRandomness)?;
+    Ok(ExecutionId::from_bits(u128::from_ne_bytes(bits)))
+}

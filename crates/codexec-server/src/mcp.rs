@@ -1,0 +1,136 @@
+//! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
+
+mod execute_code;
+mod fields;
+mod health;
+mod instructions;
+mod resource;
+mod search_tools;
+mod stdio;
+mod tool;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
+};
+use rmcp::service::{QuitReason, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use tokio_util::sync::CancellationToken;
+
+use crate::{App, Reply};
+
+/// One client's connection.
+#[derive(Clone)]
+pub struct Server {
+    app: Arc<App>,
+    started: Instant,
+}
+
+/// Serves one client over standard input and output until it leaves or `stop` is called.
+pub async fn serve_stdio(app: Arc<App>, stop: CancellationToken) -> Result<(), ServeError> {
+    let server = Server { app, started: Instant::now() };
+    let transport = stdio::ClientPipe::open();
+    let running = match server.serve_with_ct(transport, stop).await {
+        Ok(running) => running,
+        // A client that leaves before it has said hello has simply left.
+        Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
+        Err(error) => return Err(ServeError::Handshake(Box::new(error))),
+    };
+    match running.waiting().await {
+        Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Broken(error)),
+        Ok(_) => Ok(()),
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("the client did not begin as MCP says")]
+    Handshake(#[source] Box<rmcp::service::ServerInitializeError>),
+    #[error("the connection's task ended by a fault of ours")]
+    Broken(#[source] tokio::task::JoinError),
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(
+                Implementation::new("codexec", env!("CARGO_PKG_VERSION")).with_title("codexec"),
+            )
+            .with_instructions(instructions::text(&self.app.gateway.server_names()))
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(tool::compact()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let result = match request.name.as_ref() {
+            "execute_code" => execute_code::call(&self.app, arguments, context).await,
+            "search_tools" => text(search_tools::call(&self.app, arguments).await),
+            "health" => text(health::call(&self.app, arguments, self.started).await),
+            other => {
+                let message = format!(
+                    "there is no tool {other:?} here; there are execute_code, search_tools, \
+                     health, and inside execute_code `tools.<server>.<tool>(..)`"
+                );
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        };
+        Ok(CallToolResponse::Complete(result))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(Vec::new()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![resource::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resource::read(&self.app.store, &request.uri).await
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<rmcp::model::ListPromptsRequestMethod>())
+    }
+}
+
+/// Content only: the leading clients drop it when there is structured content beside it.
+fn text(reply: Reply) -> CallToolResult {
+    let content = vec![ContentBlock::text(Cow::from(reply.text).into_owned())];
+    if reply.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}

@@ -1,0 +1,132 @@
+//! Arguments as clients write them, read field by field, so that every complaint names the
+//! field and what is allowed.
+
+use serde_json::{Map, Value};
+
+/// The arguments of one call. What is not taken by [`Fields::finish`] is unknown.
+pub(super) struct Fields {
+    values: Map<String, Value>,
+    known: Vec<&'static str>,
+}
+
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(super) enum FieldError {
+    #[error("{field}: {problem}; {allowed}")]
+    Wrong { field: String, problem: String, allowed: String },
+    #[error("{}: unknown; allowed fields: {}", .unknown.join(", "), .known.join(", "))]
+    Unknown { unknown: Vec<String>, known: Vec<&'static str> },
+}
+
+impl Fields {
+    pub(super) fn new(values: Map<String, Value>) -> Fields {
+        Fields { values, known: Vec::new() }
+    }
+
+    pub(super) fn text(&mut self, field: &'static str) -> Result<Option<String>, FieldError> {
+        match self.take(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(wrong(field, &other, "it must be a string")),
+        }
+    }
+
+    pub(super) fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
+        self.text(field)?.ok_or_else(|| FieldError::Wrong {
+            field: field.to_owned(),
+            problem: "it is missing".to_owned(),
+            allowed: "it must be a string".to_owned(),
+        })
+    }
+
+    /// One of the words, given with what each stands for.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        field: &'static str,
+        choices: &[(&str, T)],
+    ) -> Result<Option<T>, FieldError> {
+        let Some(text) = self.text(field)? else { return Ok(None) };
+        let found = choices.iter().find(|(word, _)| *word == text);
+        let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+        let allowed = format!("it must be one of {}", words.join(", "));
+        found
+            .map(|(_, value)| Some(*value))
+            .ok_or_else(|| wrong(field, &Value::String(text), &allowed))
+    }
+
+    pub(super) fn number(
+        &mut self,
+        field: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+    ) -> Result<Option<u64>, FieldError> {
+        let allowed =
+            format!("it must be a whole number from {} to {}", range.start(), range.end());
+        match self.take(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => match whole(&value).filter(|number| range.contains(number)) {
+                Some(number) => Ok(Some(number)),
+                None => Err(wrong(field, &value, &allowed)),
+            },
+        }
+    }
+
+    pub(super) fn texts(&mut self, field: &'static str) -> Result<Option<Vec<String>>, FieldError> {
+        let allowed = "it must be an array of strings";
+        match self.take(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Array(items)) => items
+                .into_iter()
+                .map(|item| match item {
+                    Value::String(text) => Ok(text),
+                    other => Err(wrong(field, &other, allowed)),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(other) => Err(wrong(field, &other, allowed)),
+        }
+    }
+
+    pub(super) fn take(&mut self, field: &'static str) -> Option<Value> {
+        self.known.push(field);
+        self.values.shift_remove(field)
+    }
+
+    pub(super) fn finish(self) -> Result<(), FieldError> {
+        if self.values.is_empty() {
+            return Ok(());
+        }
+        let unknown = self.values.keys().take(5).map(|key| brief(key)).collect();
+        Err(FieldError::Unknown { unknown, known: self.known })
+    }
+}
+
+/// A float without a fraction counts: JavaScript clients have no other numbers.
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| {
+        let float = value.as_f64()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked first"
+        )]
+        (float.fract() == 0.0 && (0.0..9e15).contains(&float)).then_some(float as u64)
+    })
+}
+
+fn wrong(field: &str, value: &Value, allowed: &str) -> FieldError {
+    FieldError::Wrong {
+        field: field.to_owned(),
+        problem: format!("{} is not allowed", brief(&value.to_string())),
+        allowed: allowed.to_owned(),
+    }
+}
+
+fn brief(text: &str) -> String {
+    let mut brief: String = text.chars().take(60).collect();
+    if brief.len() < text.len() {
+        brief.push('…');
+    }
+    brief
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! What did not fit into a reply can be read whole: `codexec://executions/{id}`.
+
+use codexec_store::Store;
+use codexec_types::ExecutionId;
+use rmcp::ErrorData;
+use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
+
+const PREFIX: &str = "codexec://executions/";
+
+pub(super) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(format!("{PREFIX}{{id}}"), "execution")
+        .with_description("The whole output and value of one execution")
+        .with_mime_type("text/plain")
+}
+
+pub(super) async fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
+    let missing = || {
+        let message = format!("there is no resource {uri:?} here; write {PREFIX}exec_<32 hex>");
+        ErrorData::resource_not_found(message, None)
+    };
+    let id = uri.strip_prefix(PREFIX).and_then(ExecutionId::parse).ok_or_else(missing)?;
+    let found =
+        store.get(&id).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let execution = found.ok_or_else(missing)?;
+    let mut text = execution.output.unwrap_or_default();
+    if let Some(value) = execution.value {
+        if !text.is_empty() {
+            text.push_str("\n[result]\n");
+        }
+        text.push_str(&value);
+    }
+    let contents = ResourceContents::text(text, uri);
+    Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
+}

@@ -1,0 +1,65 @@
+use codexec_gateway::{Detail, SearchQuery, SearchReply};
+use serde_json::{Map, Value};
+
+use super::fields::{FieldError, Fields};
+use crate::{App, Budget, Reply};
+
+const MAX_QUERY_CHARS: usize = 1_000;
+
+pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
+    let query = match query(arguments) {
+        Ok(query) => query,
+        Err(error) => return Reply { text: format!("INVALID_ARGS: {error}"), is_error: true },
+    };
+    let found = app.gateway.search(&query, &app.policy.tools).await;
+    Reply { text: text(&found, Budget::DEFAULT), is_error: false }
+}
+
+fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
+    let mut fields = Fields::new(arguments);
+    let query = fields.required_text("query")?;
+    let limit = fields.number("limit", 1..=100)?.unwrap_or(10);
+    let details = [("names", Detail::Names), ("summary", Detail::Summary), ("full", Detail::Full)];
+    let detail = fields.choice("detail", &details)?.unwrap_or(Detail::Summary);
+    let server = fields.text("server")?;
+    fields.finish()?;
+    Ok(SearchQuery {
+        text: query.chars().take(MAX_QUERY_CHARS).collect(),
+        limit: usize::try_from(limit).unwrap_or(10),
+        detail,
+        server,
+    })
+}
+
+/// One tool a line. Whole entries are left out rather than cut, and the rest is said.
+fn text(found: &SearchReply, budget: Budget) -> String {
+    let mut text = String::new();
+    let mut shown = 0;
+    for tool in &found.tools {
+        let entry = crate::tool_text(tool);
+        if text.chars().count() + entry.chars().count() > budget.chars - 400 {
+            break;
+        }
+        text.push_str(&entry);
+        text.push('\n');
+        shown += 1;
+    }
+    if found.tools.is_empty() {
+        text.push_str("no tool matches; try other words\n");
+    }
+    let left_out = found.tools.len() - shown;
+    if left_out > 0 {
+        text.push_str(&format!("[{left_out} more left out; ask for less detail or fewer]\n"));
+    }
+    for server in found.starting.iter().take(10) {
+        text.push_str(&format!(
+            "[server {server} is still starting; its tools are not searched]\n"
+        ));
+    }
+    for (server, reason) in found.failed.iter().take(5) {
+        let reason: String = reason.chars().take(100).collect();
+        text.push_str(&format!("[server {server} is not available: {reason}]\n"));
+    }
+    text.truncate(text.trim_end().len());
+    text
+}

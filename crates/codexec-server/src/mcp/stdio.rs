@@ -1,0 +1,154 @@
+//! The client's pipe: bounded lines in, whole lines out, an answer to everything.
+
+use std::io;
+
+use codexec_types::{Line, LineBuffer};
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::{StdioReader, StdioWriter, Transport, stdio_pipes};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// THREAT[CL-1]: a longer line is dropped while it arrives.
+const MAX_LINE_BYTES: usize = 8 << 20;
+const READ_BYTES: usize = 64 << 10;
+/// Lines that wait to be written.
+const QUEUE: usize = 256;
+
+pub(super) struct ClientPipe {
+    reader: StdioReader,
+    buffer: LineBuffer,
+    read: Vec<u8>,
+    lines: Option<mpsc::Sender<Vec<u8>>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl ClientPipe {
+    /// Takes standard input and output.
+    pub(super) fn open() -> ClientPipe {
+        let (reader, writer) = stdio_pipes();
+        let (lines, queue) = mpsc::channel(QUEUE);
+        ClientPipe {
+            reader,
+            buffer: LineBuffer::new(MAX_LINE_BYTES),
+            read: Vec::with_capacity(READ_BYTES),
+            lines: Some(lines),
+            writer: Some(tokio::spawn(write(writer, queue))),
+        }
+    }
+
+    /// The message in a line; what cannot be read is answered here.
+    async fn understand(&mut self, line: Line) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let bytes = match line {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
+            Line::Whole(bytes) => bytes,
+            Line::TooLong { bytes, .. } => {
+                let message =
+                    format!("the message has {bytes} bytes; at most {MAX_LINE_BYTES} are allowed");
+                self.answer(&complaint(&Value::Null, -32_600, &message)).await;
+                return None;
+            }
+        };
+        match serde_json::from_slice(&bytes) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                self.answer(&explain(&bytes, &error)).await;
+                None
+            }
+        }
+    }
+
+    async fn answer(&mut self, message: &Value) {
+        if let Some(lines) = &self.lines {
+            let mut line = message.to_string().into_bytes();
+            line.push(b'\n');
+            // A client that is gone is noticed by reading.
+            let _ = lines.send(line).await;
+        }
+    }
+}
+
+impl Transport<RoleServer> for ClientPipe {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let line = serde_json::to_vec(&item);
+        let lines = self.lines.clone();
+        async move {
+            let mut line = line?;
+            line.push(b'\n');
+            let lines = lines.ok_or(io::ErrorKind::BrokenPipe)?;
+            lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            while let Some(line) = self.buffer.next_line() {
+                if let Some(message) = self.understand(line).await {
+                    return Some(message);
+                }
+            }
+            self.read.clear();
+            match self.reader.read_buf(&mut self.read).await {
+                Ok(0) | Err(_) => return None,
+                Ok(_) => self.buffer.push(&self.read),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.lines = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.await;
+        }
+        Ok(())
+    }
+}
+
+async fn write(mut writer: StdioWriter, mut queue: mpsc::Receiver<Vec<u8>>) {
+    while let Some(line) = queue.recv().await {
+        if writer.write_all(&line).await.is_err() || writer.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The answer to a line that is not a message.
+fn explain(line: &[u8], error: &serde_json::Error) -> Value {
+    match codexec_types::lenient_json(line) {
+        // It is JSON with a text that is not: whose call it was can be told, so tell it there.
+        Ok(value) if value.get("method").is_some() => {
+            let id = value.get("id").unwrap_or(&Value::Null);
+            if value.get("method").and_then(Value::as_str) == Some("tools/call") && is_garbled(line)
+            {
+                let text = "INVALID_ARGS: the request is not valid UTF-8, or has half a surrogate \
+                     pair in a string; send whole characters";
+                return json!({"jsonrpc": "2.0", "id": id, "result": {
+                    "content": [{"type": "text", "text": text}], "isError": true}});
+            }
+            complaint(id, -32_600, &format!("the message is not a request: {error}"))
+        }
+        Ok(value) => {
+            complaint(value.get("id").unwrap_or(&Value::Null), -32_600, "the message has no method")
+        }
+        Err(_) => complaint(&Value::Null, -32_700, &format!("the message is not JSON: {error}")),
+    }
+}
+
+/// Whether strict JSON refuses what lenient JSON takes.
+fn is_garbled(line: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(line).is_err()
+}
+
+fn complaint(id: &Value, code: i32, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+#[cfg(test)]
+mod tests;

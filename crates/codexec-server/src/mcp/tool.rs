@@ -1,0 +1,85 @@
+//! The tools that a client sees. Constant, in a fixed order, and small: every agent pays for
+//! them in every conversation.
+
+use std::sync::Arc;
+
+use rmcp::model::{MetaObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+/// `execute_code`, `search_tools`, `health`.
+pub(super) fn compact() -> Vec<Tool> {
+    vec![execute_code(), search_tools(), health()]
+}
+
+fn execute_code() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "code": {"type": "string"},
+            "language": {"enum": ["typescript", "javascript"]},
+            "input": {"description": "any JSON, `input` in the code"},
+            "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
+            "allowed_tools": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "narrows: [\"github.*\"]; [] denies all",
+            },
+            "allowed_servers": {"type": "array", "items": {"type": "string"}},
+            "max_tool_calls": {"type": "integer"},
+        },
+        "required": ["code"],
+    });
+    let description = "Run code in a sandbox (no files, no network) that can call every MCP tool: \
+        `await tools.server.tool({..})`, `searchTools(query)`, `getToolSchema(name)`, `help()`. \
+        The last expression or `return` is the result; console.log is shown too. \
+        Do loops and filtering here.";
+    let annotations = ToolAnnotations::with_title("Run code").destructive(true).open_world(true);
+    tool("execute_code", description, schema, annotations)
+}
+
+fn search_tools() -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "query": {"type": "string"},
+            "limit": {"type": "integer", "description": "default 10"},
+            "detail": {"enum": ["names", "summary", "full"]},
+            "server": {"type": "string"},
+        },
+        "required": ["query"],
+    });
+    let description = "Find tools to call from code, best first.";
+    tool(
+        "search_tools",
+        description,
+        schema,
+        ToolAnnotations::with_title("Search tools").read_only(true),
+    )
+}
+
+fn health() -> Tool {
+    let schema = json!({"type": "object"});
+    let description = "Sandbox, servers and load.";
+    tool("health", description, schema, ToolAnnotations::with_title("Health").read_only(true))
+}
+
+/// `anthropic/alwaysLoad`: without it, Claude Code hides our few tools behind its own search.
+fn tool(
+    name: &'static str,
+    description: &'static str,
+    schema: Value,
+    annotations: ToolAnnotations,
+) -> Tool {
+    let schema = match schema {
+        Value::Object(schema) => schema,
+        _ => serde_json::Map::new(),
+    };
+    let mut meta = MetaObject::default();
+    meta.0.insert("anthropic/alwaysLoad".to_owned(), Value::Bool(true));
+    let mut tool = Tool::new(name, description, Arc::new(schema)).with_annotations(annotations);
+    tool.meta = Some(meta);
+    tool
+}
+
+#[cfg(test)]
+mod tests;

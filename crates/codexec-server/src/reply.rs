@@ -1,0 +1,105 @@
+//! What an agent reads about an execution.
+
+use std::fmt::Write as _;
+
+use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
+
+use crate::{Budget, ExecuteError, Execution};
+
+/// A guest's failure comes back as a reply, so that the agent can read and repair it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub text: String,
+    pub is_error: bool,
+}
+
+/// The value alone when that is all there is; what was written and the value under a heading
+/// when there is both.
+pub fn reply(execution: &Execution, limits: Limits, budget: Budget) -> Reply {
+    let output = execution.output.trim_end_matches('\n');
+    let (ending, is_error) = match &execution.outcome {
+        Outcome::Returned(value) if value.text() == "null" => (String::new(), false),
+        Outcome::Returned(value) => (shown(value.text()), false),
+        other => (problem(other, limits), true),
+    };
+    let text = match (output.is_empty(), ending.is_empty(), is_error) {
+        (true, true, _) => "null".to_owned(),
+        (false, true, _) => output.to_owned(),
+        (true, false, _) => ending,
+        (false, false, false) => format!("{output}\n[result]\n{ending}"),
+        (false, false, true) => format!("{ending}\n[output]\n{output}"),
+    };
+    let whole = format!("the whole is the resource {}", resource_uri(execution));
+    Reply { text: budget.cut(&text, &whole), is_error }
+}
+
+/// An execution that did not take place.
+pub fn failure(error: &ExecuteError) -> Reply {
+    let mut text = format!("{}: {error}", error.code());
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        let _ = write!(text, ": {source}");
+        cause = source.source();
+    }
+    Reply { text, is_error: true }
+}
+
+/// Where the whole output and value of an execution can be read.
+pub(crate) fn resource_uri(execution: &Execution) -> String {
+    format!("codexec://executions/{}", execution.id)
+}
+
+/// A string is shown as the text it is, anything else as JSON.
+fn shown(json: &str) -> String {
+    match json.starts_with('"') {
+        true => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
+        false => json.to_owned(),
+    }
+}
+
+fn problem(outcome: &Outcome, limits: Limits) -> String {
+    let code = outcome.code().unwrap_or_default();
+    match outcome {
+        Outcome::Returned(_) => String::new(),
+        Outcome::Threw(thrown) => thrown_text(code, thrown),
+        Outcome::Stopped(limit) => format!("{code}: {}", limit_text(*limit, limits)),
+        Outcome::Crashed(Crash::Exited) => {
+            format!("{code}: the worker ended before the code did; nothing else was affected")
+        }
+        Outcome::Crashed(Crash::BadFrame) => {
+            format!("{code}: the worker broke the protocol and was ended")
+        }
+        Outcome::Cancelled => format!("{code}: the execution was cancelled"),
+    }
+}
+
+fn thrown_text(code: &str, thrown: &Thrown) -> String {
+    let mut text = format!("{code}: {}", thrown.message);
+    if let Some(at) = thrown.at {
+        let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
+    }
+    if let Some(stack) = &thrown.stack {
+        let _ = write!(text, "\n{}", stack.trim_end());
+    }
+    text
+}
+
+fn limit_text(limit: Limit, limits: Limits) -> String {
+    match limit {
+        Limit::Wall => format!(
+            "stopped after {} ms; do less, or ask for more with timeout_ms",
+            limits.wall.as_millis()
+        ),
+        Limit::Memory => format!("stopped: more than {} MiB of memory", limits.memory_bytes >> 20),
+        Limit::Output => format!(
+            "stopped: more than {} bytes of output; print less, return what matters",
+            limits.output_bytes
+        ),
+        Limit::ToolCalls => {
+            format!("stopped: more than {} tool calls in one execution", limits.tool_calls)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Who runs an execution, and whether it is still alive.
+//!
+//! Every server process holds a lock on a file of its own for as long as it lives. The kernel
+//! lets go of the lock when the process dies, however it dies, so nobody needs a heartbeat, and
+//! a process that got the pid of a dead one is not taken for it. The file is opened
+//! close-on-exec: a child that is started does not keep its parent's lock.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+    process,
+};
+
+/// Where the lock files are. `None` for a database in memory, which dies with its only owner.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(Option<PathBuf>);
+
+/// This process's lock. Dropping it says that nothing here runs any more.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    pub(crate) id: String,
+    lock: Option<(PathBuf, File)>,
+}
+
+impl Folder {
+    pub(crate) fn beside(database: &Path) -> Folder {
+        Folder(Some(database.with_file_name("owners")))
+    }
+
+    pub(crate) fn nowhere() -> Folder {
+        Folder(None)
+    }
+
+    /// Waits until no other server is opening the database; that ends when the file is dropped.
+    /// Two that turn a new file into a database at once would get in each other's way.
+    pub(crate) fn alone(&self) -> io::Result<Option<File>> {
+        let Some(folder) = &self.0 else { return Ok(None) };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = file.open(folder.join("opening"))?;
+        file.lock()?;
+        Ok(Some(file))
+    }
+
+    pub(crate) fn claim(&self, bits: u128) -> io::Result<Owner> {
+        let id = format!("{bits:032x}");
+        let Some(folder) = &self.0 else { return Ok(Owner { id, lock: None }) };
+        // Locked before it gets the name that others look for: they never see it unlocked.
+        let unborn = folder.join(format!("{id}.new"));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unborn)?;
+        file.try_lock()?;
+        writeln!(file, "pid {}", process::id())?;
+        let path = folder.join(file_name(&id));
+        fs::rename(&unborn, &path)?;
+        Ok(Owner { id, lock: Some((path, file)) })
+    }
+
+    /// In doubt it is alive: a row that stays `running` too long does less harm than one that
+    /// is ended under a living server.
+    pub(crate) fn is_alive(&self, id: &str) -> bool {
+        let Some(folder) = &self.0 else { return true };
+        // No owner has such a name, and a name out of a file must not become a path.
+        let is_ours = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+        is_ours && is_locked(&folder.join(file_name(id)))
+    }
+
+    /// Removes the files of servers that were killed. Their rows need them no more: an owner
+    /// without a file is dead.
+    pub(crate) fn tidy(&self) {
+        let Some(folder) = &self.0 else { return };
+        let Ok(entries) = fs::read_dir(folder) else { return };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension().is_some_and(|end| end == "lock") && !is_locked(&path) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some((path, _)) = &self.lock {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn file_name(id: &str) -> String {
+    format!("{id}.lock")
+}
+
+fn is_locked(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => match file.try_lock() {
+            Ok(()) => false,
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => true,
+        },
+        Err(err) => err.kind() != io::ErrorKind::NotFound,
+    }
+}

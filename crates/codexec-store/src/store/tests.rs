@@ -1,0 +1,319 @@
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    os::unix::fs::PermissionsExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use codexec_types::{
+    Asked, Crash, Ending, Json, Language, Limit, Limits, Outcome, Policy, Request, Thrown,
+    ThrownCode, ToolFilter,
+};
+
+use super::*;
+use crate::Status;
+
+const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
+
+#[tokio::test]
+async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
+    let store = Store::in_memory().await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    assert_eq!(store.get(&id).await.unwrap(), None);
+
+    store.begin(&id, &admitted("6*7"), at(5_000)).await.unwrap();
+    let begun = store.get(&id).await.unwrap().unwrap();
+    assert_eq!((begun.summary.status, begun.code.as_str()), (Status::Running, "6*7"));
+    assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 1 });
+
+    let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
+    store.finish(&id, finish(Ending::Outcome(&outcome))).await.unwrap();
+    let ended = store.get(&id).await.unwrap().unwrap();
+    let summary = Summary {
+        id,
+        language: "typescript".to_owned(),
+        status: Status::Returned,
+        error_code: None,
+        message: None,
+        started: at(5_000),
+        ended: Some(at(5_007)),
+        duration: Some(Duration::from_millis(7)),
+        tool_calls: Some(3),
+        posture: Some("user,pid,mount".to_owned()),
+        peak_memory_bytes: Some(1 << 20),
+        cpu: Some(Duration::from_micros(900)),
+    };
+    assert_eq!(store.recent(10).await.unwrap(), vec![summary.clone()]);
+    let whole = Execution {
+        summary,
+        code: "6*7".to_owned(),
+        input: "null".to_owned(),
+        output: Some("hello\n".to_owned()),
+        value: Some("42".to_owned()),
+    };
+    assert_eq!(ended, whole);
+    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 1 });
+}
+
+#[tokio::test]
+async fn every_ending_has_its_words() {
+    let thrown =
+        |message: String| Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None };
+    let outcome = |outcome| async move { ending(Ending::Outcome(&outcome)).await };
+    assert_eq!(outcome(Outcome::Threw(thrown("no".into()))).await, "threw RUNTIME_ERROR no");
+    assert_eq!(outcome(Outcome::Stopped(Limit::Wall)).await, "stopped TIMEOUT -");
+    assert_eq!(outcome(Outcome::Crashed(Crash::Exited)).await, "crashed CRASHED -");
+    assert_eq!(outcome(Outcome::Cancelled).await, "cancelled CANCELLED -");
+    assert_eq!(ending(Ending::Failed { code: "busy" }).await, "failed busy -");
+    let long = outcome(Outcome::Threw(thrown("ä".repeat(20_000)))).await;
+    assert_eq!(long.len(), "threw RUNTIME_ERROR ".len() + (16 << 10));
+}
+
+#[tokio::test]
+async fn an_execution_is_finished_once() {
+    let store = Store::in_memory().await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    let finish = finish(Ending::Outcome(&Outcome::Cancelled));
+    assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_not_running");
+    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    assert_eq!(store.begin(&id, &admitted("1"), at(0)).await.unwrap_err().code(), "store_write");
+
+    // All at once, so that they share a commit: exactly one may win.
+    let ends = (0..20).map(|_| {
+        let (store, id) = (store.clone(), id.clone());
+        tokio::spawn(async move { store.finish(&id, finish).await.is_ok() })
+    });
+    let mut won = 0;
+    for end in ends.collect::<Vec<_>>() {
+        won += u32::from(end.await.unwrap());
+    }
+    assert_eq!(won, 1);
+}
+
+#[tokio::test]
+async fn stores_that_open_one_file_at_once_share_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let servers = (0..8u128).map(|server| {
+        let path = path.clone();
+        tokio::spawn(async move {
+            let store = Store::open(&path).await?;
+            for n in 0..25 {
+                let id = ExecutionId::from_bits(server * 100 + n);
+                store.begin(&id, &admitted("1"), at(0)).await?;
+                store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await?;
+            }
+            assert_eq!(store.interrupt_leftovers(at(0)).await?, 0);
+            Ok::<_, StoreError>(())
+        })
+    });
+    for server in servers.collect::<Vec<_>>() {
+        server.await.unwrap().unwrap();
+    }
+    let store = Store::open(&path).await.unwrap();
+    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 200 });
+    for name in ["codexec.db", "codexec.db-wal", "codexec.db-shm"] {
+        let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_killed_server_left_running_is_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let mut child = other_server(&path);
+    let store = Store::open(&path).await.unwrap();
+    let ours = ExecutionId::from_bits(1);
+    store.begin(&ours, &admitted("1"), at(0)).await.unwrap();
+
+    assert_eq!(store.interrupt_leftovers(at(0)).await.unwrap(), 0, "it lives");
+    assert_eq!(store.counts().await.unwrap().running, 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(store.interrupt_leftovers(at(9_000)).await.unwrap(), 1);
+
+    let theirs = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
+    assert_eq!(
+        (theirs.status, theirs.error_code.as_deref(), theirs.ended),
+        (Status::Failed, Some("interrupted"), Some(at(9_000)))
+    );
+    let ours = store.get(&ours).await.unwrap().unwrap().summary;
+    assert_eq!(ours.status, Status::Running);
+    let locks = fs::read_dir(folder.path().join("owners")).unwrap();
+    let locks = locks.filter(|file| file.as_ref().unwrap().path().extension().is_some());
+    assert_eq!(locks.count(), 1, "only the living server's lock is left");
+}
+
+/// The other side of the test above: does nothing unless that one started it.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "how the test's two processes find each other")]
+async fn child_begins_and_waits_to_be_killed() {
+    let Some(path) = std::env::var_os(CHILD) else { return };
+    let store = Store::open(Path::new(&path)).await.unwrap();
+    store.begin(&ExecutionId::from_bits(77), &admitted("1"), at(0)).await.unwrap();
+    println!("\nchild is ready");
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+#[tokio::test]
+async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let first = Store::open(&path).await.unwrap();
+    first.begin(&ExecutionId::from_bits(1), &admitted("1"), at(0)).await.unwrap();
+    let jobs = first.jobs.downgrade();
+    drop(first);
+    assert!(jobs.upgrade().is_none());
+    let second = Store::open(&path).await.unwrap();
+    // The thread closes the file a moment after the last handle is gone.
+    while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(second.counts().await.unwrap().running, 0);
+}
+
+#[tokio::test]
+async fn the_log_is_written_back_while_the_store_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let store = Store::open(&path).await.unwrap();
+    for n in 0..600 {
+        store.begin(&ExecutionId::from_bits(n), &admitted("1"), at(0)).await.unwrap();
+    }
+    let written_back = async {
+        while fs::metadata(&path).unwrap().len() < 50_000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), written_back).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    let err = Store::open(&path).await.unwrap_err();
+    assert_eq!(err.code(), "store_newer");
+    let path = path.display();
+    assert_eq!(
+        err.to_string(),
+        format!(
+            "the database {path} has schema version 99, and this codexec knows versions up to 1; \
+             update codexec, or choose another CODEXEC_HOME"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let garbage = "not a database. ".repeat(1_000);
+    fs::write(&path, &garbage).unwrap();
+    let err = Store::open(&path).await.unwrap_err();
+    assert_eq!(err.code(), "store_corrupt");
+    let path = path.display().to_string();
+    assert_eq!(
+        err.to_string(),
+        format!(
+            "the database {path} is damaged, or is no database; move it away to start a new one"
+        )
+    );
+    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "it is left as it was");
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_refused() {
+    // Not even root can make a file here.
+    let err = Store::open(Path::new("/proc/self/codexec.db")).await.unwrap_err();
+    assert_eq!(err.code(), "store_open");
+}
+
+#[tokio::test]
+async fn a_full_disk_is_an_error_and_passes() {
+    let store = Store::in_memory().await.unwrap();
+    let pages: u32 =
+        store.read(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
+    store.read(max_pages(pages + 2)).await.unwrap();
+    let big = "1;".repeat(100_000);
+    let mut begun = Vec::new();
+    for n in 0..8 {
+        let (store, code) = (store.clone(), big.clone());
+        begun.push(tokio::spawn(async move {
+            store.begin(&ExecutionId::from_bits(n), &admitted(&code), at(0)).await
+        }));
+    }
+    for begin in begun {
+        assert_eq!(begin.await.unwrap().unwrap_err().code(), "store_write");
+    }
+    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 0 });
+    store.read(max_pages(1_000_000)).await.unwrap();
+    store.begin(&ExecutionId::from_bits(1), &admitted(&big), at(0)).await.unwrap();
+}
+
+fn max_pages(pages: u32) -> impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static {
+    move |conn| conn.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
+}
+
+async fn ending(ending: Ending<'_>) -> String {
+    let store = Store::in_memory().await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    store.finish(&id, finish(ending)).await.unwrap();
+    let summary = store.get(&id).await.unwrap().unwrap().summary;
+    let (code, message) = (summary.error_code, summary.message);
+    let word = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    format!("{} {} {}", summary.status.name(), word(code), word(message))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a server that is killed must be a real process")]
+fn other_server(database: &Path) -> Child {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "store::tests::child_begins_and_waits_to_be_killed", "--nocapture"])
+        .env(CHILD, database)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "child is ready"));
+    child
+}
+
+fn finish(ending: Ending<'_>) -> Finish<'_> {
+    Finish {
+        ending,
+        output: "hello\n",
+        value: Some("42"),
+        tool_calls: 3,
+        duration: Duration::from_millis(7),
+        posture: "user,pid,mount",
+        peak_memory_bytes: Some(1 << 20),
+        cpu: Some(Duration::from_micros(900)),
+    }
+}
+
+fn admitted(code: &str) -> Admitted {
+    let policy = Policy {
+        languages: Language::ALL.to_vec(),
+        code_bytes: 1 << 20,
+        input_bytes: 1 << 20,
+        limits: Limits::DEFAULT,
+        max_wall: Duration::from_secs(300),
+        tools: ToolFilter::all(),
+    };
+    let request = Request {
+        language: Language::TypeScript,
+        code: code.to_owned(),
+        input: Json::null(),
+        asked: Asked::default(),
+    };
+    policy.admit(request, &[]).unwrap()
+}
+
+fn at(ms: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(ms)
+}

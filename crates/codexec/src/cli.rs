@@ -1,0 +1,124 @@
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Run agents' code in strong sandboxes, with every MCP tool at hand.
+///
+/// Without a command, codexec serves MCP on standard input and output.
+#[derive(Debug, Parser)]
+#[command(name = "codexec", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// A file with an `mcpServers` key; may be given several times, the last wins
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) mcp_config: Vec<PathBuf>,
+    /// Settings other than $CODEXEC_HOME/config.toml
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve MCP on standard input and output
+    Serve,
+    /// Run code and print its result
+    Exec(Exec),
+    /// Look at the tools that code can call
+    #[command(subcommand)]
+    Tools(Tools),
+    /// Tell what protects you on this machine, and what does not
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Exec {
+    /// typescript, javascript, ts or js; by default as the file's name ends, else typescript
+    #[arg(short, long)]
+    pub(crate) language: Option<String>,
+    /// The code; without it and without --file it is read from standard input
+    pub(crate) code: Option<String>,
+    /// Read the code from a file
+    #[arg(short, long, conflicts_with = "code")]
+    pub(crate) file: Option<PathBuf>,
+    /// JSON that the code finds as `input`
+    #[arg(short, long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+    /// How long it may run, for example 500ms, 10s or 2m
+    #[arg(short, long, value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// The tools it may call, for example github.* or time.get_current_time; "" denies all
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub(crate) allowed_tools: Option<Vec<String>>,
+    /// How many tool calls it may make
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tool_calls: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Tools {
+    /// All tools, one a line
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The best matches for a sentence
+    Search {
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// How many
+        #[arg(short = 'n', long, default_value_t = 10)]
+        limit: usize,
+        /// How much of each
+        #[arg(long, value_enum, default_value = "summary")]
+        detail: DetailArg,
+        /// Only this server's
+        #[arg(long)]
+        server: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// One tool's whole definition
+    Schema {
+        /// server.tool
+        name: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum DetailArg {
+    Names,
+    Summary,
+    Full,
+}
+
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().map_err(|_| "write it like 500ms, 10s or 2m".to_owned())?;
+    let ms = match unit {
+        "ms" => number,
+        "s" | "" => number.saturating_mul(1_000),
+        "m" => number.saturating_mul(60_000),
+        _ => return Err("write it like 500ms, 10s or 2m".to_owned()),
+    };
+    Ok(std::time::Duration::from_millis(ms))
+}

@@ -1,0 +1,122 @@
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use codexec_exec::ExecError;
+use codexec_sandbox::{Attempt, Layer, Posture};
+use serde_json::json;
+
+use crate::parts::Parts;
+
+/// What was found out by building a sandbox and trying to get out of it.
+struct Examined {
+    posture: Result<Posture, ExecError>,
+    attempts: Vec<Attempt>,
+}
+
+pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode> {
+    let probing = parts.workers("zygote-probe");
+    let examined = Examined {
+        posture: probing.posture().await,
+        attempts: probing.probe().await.unwrap_or_default(),
+    };
+    let is_well = examined.posture.is_ok() && examined.holes().next().is_none();
+    if as_json {
+        print_json(parts, &examined, is_well)?;
+    } else {
+        print_text(parts, &examined)?;
+    }
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Examined {
+    fn holes(&self) -> impl Iterator<Item = &Attempt> {
+        self.attempts.iter().filter(|attempt| attempt.blocked_by.is_none())
+    }
+}
+
+fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    writeln!(out, "codexec {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "state      {}", parts.home.display())?;
+    writeln!(out, "\nSandbox")?;
+    match &examined.posture {
+        Ok(posture) => {
+            for layer in Layer::ALL {
+                let missing = posture.missing.iter().find(|missing| missing.layer == layer);
+                match missing {
+                    None => writeln!(out, "  ok       {:<18} {}", layer.name(), layer.purpose())?,
+                    Some(missing) => {
+                        writeln!(out, "  MISSING  {:<18} {}", layer.name(), missing.reason)?;
+                    }
+                }
+            }
+        }
+        Err(error) => {
+            writeln!(out, "  NO CODE CAN RUN HERE: {error}")?;
+            if let Some(hint) = hint() {
+                writeln!(out, "  {hint}")?;
+            }
+        }
+    }
+    let tried = examined.attempts.len();
+    let holes: Vec<&Attempt> = examined.holes().collect();
+    writeln!(out, "  tried    {tried} ways out of a real worker, {} worked", holes.len())?;
+    for hole in holes {
+        writeln!(out, "  HOLE     {}", hole.what)?;
+    }
+    writeln!(out, "\nLanguages\n  ok       typescript, javascript (built in)")?;
+    writeln!(out, "\nServers")?;
+    for name in parts.gateway.server_names() {
+        writeln!(out, "  named    {name}")?;
+    }
+    for problem in &parts.problems {
+        writeln!(out, "  LEFT OUT {problem}")?;
+    }
+    if parts.gateway.server_names().is_empty() {
+        writeln!(out, "  none; name them in ./.mcp.json or with --mcp-config FILE")?;
+    }
+    Ok(())
+}
+
+fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Result<()> {
+    let (layers, missing, error) = match &examined.posture {
+        Ok(posture) => {
+            (posture.in_force().map(Layer::name).collect::<Vec<_>>(), json!(posture.missing), None)
+        }
+        Err(error) => (Vec::new(), json!([]), Some(error.to_string())),
+    };
+    let report = json!({
+        "ok": is_well,
+        "version": env!("CARGO_PKG_VERSION"),
+        "state": parts.home,
+        "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
+        "servers": parts.gateway.server_names().iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "problems": parts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    });
+    writeln!(std::io::stdout(), "{report}")?;
+    Ok(())
+}
+
+/// Why a kernel that knows user namespaces may still refuse them.
+fn hint() -> Option<&'static str> {
+    let is_set = |path: &str, value: &str| {
+        std::fs::read_to_string(Path::new(path)).is_ok_and(|text| text.trim() == value)
+    };
+    if is_set("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        return Some(
+            "AppArmor keeps plain users from user namespaces here: give codexec a profile \
+                     with `userns,`, or set kernel.apparmor_restrict_unprivileged_userns=0",
+        );
+    }
+    if is_set("/proc/sys/user/max_user_namespaces", "0") {
+        return Some("user namespaces are off here: set user.max_user_namespaces above 0");
+    }
+    if Path::new("/.dockerenv").exists() {
+        return Some(
+            "in Docker, namespaces need --security-opt seccomp=unconfined \
+                     --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
+        );
+    }
+    None
+}

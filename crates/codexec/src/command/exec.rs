@@ -1,0 +1,142 @@
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use codexec_server::{Budget, Execution, Progress, reply};
+use codexec_types::{Asked, Json, Language, Outcome, Request};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Exec;
+use crate::parts::Parts;
+
+/// What a terminal gets is not cut: there is nobody's context to save.
+const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
+
+pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
+    let as_json = args.json;
+    let request = request(args)?;
+    let policy_limits = parts.config.policy.limits;
+    let limits = codexec_types::Limits {
+        wall: request.asked.wall.unwrap_or(policy_limits.wall),
+        tool_calls: request.asked.tool_calls.unwrap_or(policy_limits.tool_calls),
+        ..policy_limits
+    };
+    let app = parts.app().await?;
+    let cancel = CancellationToken::new();
+    let (progress, watched) = watch::channel(Progress::default());
+    let executed = {
+        let running = app.execute(request, cancel.clone(), progress);
+        tokio::pin!(running);
+        let shown = show(watched);
+        tokio::pin!(shown);
+        loop {
+            tokio::select! {
+                executed = &mut running => break executed,
+                _ = tokio::signal::ctrl_c() => cancel.cancel(),
+                never = &mut shown => match never {},
+            }
+        }
+    };
+    app.shutdown().await;
+    let execution = executed?;
+    let is_fine = matches!(execution.outcome, Outcome::Returned(_));
+    if as_json {
+        writeln!(std::io::stdout(), "{}", as_value(&execution, limits))?;
+    } else {
+        let text = reply(&execution, limits, WHOLE).text;
+        if is_fine {
+            writeln!(std::io::stdout(), "{text}")?;
+        } else {
+            writeln!(std::io::stderr(), "{text}")?;
+        }
+    }
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn request(args: Exec) -> anyhow::Result<Request> {
+    let language = match (&args.language, &args.file) {
+        (Some(name), _) => Language::parse(name).with_context(|| {
+            format!("--language {name:?} is not known; use typescript, javascript, ts or js")
+        })?,
+        (None, Some(file)) => file
+            .extension()
+            .and_then(|extension| Language::parse(extension.to_str()?))
+            .unwrap_or(Language::TypeScript),
+        (None, None) => Language::TypeScript,
+    };
+    let code = match (args.code, args.file) {
+        (Some(code), _) if code != "-" => code,
+        (None, Some(file)) => {
+            let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
+            String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", file.display()))?
+        }
+        _ => standard_input()?,
+    };
+    let input =
+        args.input.map_or_else(|| Ok(Json::null()), Json::parse).context("--input is not JSON")?;
+    // `--allowed-tools ""` is how a shell says: none.
+    let allowed_tools = args
+        .allowed_tools
+        .map(|list| list.into_iter().filter(|pattern| !pattern.is_empty()).collect());
+    let asked = Asked {
+        wall: args.timeout,
+        tool_calls: args.max_tool_calls,
+        allowed_tools,
+        allowed_servers: None,
+    };
+    Ok(Request { language, code, input, asked })
+}
+
+fn standard_input() -> anyhow::Result<String> {
+    if std::io::stdin().is_terminal() {
+        bail!("no code: give it as an argument, with --file, or on standard input");
+    }
+    let mut code = String::new();
+    std::io::stdin().read_to_string(&mut code).context("standard input is not UTF-8")?;
+    Ok(code)
+}
+
+/// What the guest says about its progress, for whoever sits at a terminal.
+async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallible {
+    while progress.changed().await.is_ok() {
+        let message = progress.borrow_and_update().message.clone();
+        if let Some(message) = message
+            && std::io::stderr().is_terminal()
+        {
+            let _ = writeln!(std::io::stderr(), "{message}");
+        }
+    }
+    std::future::pending().await
+}
+
+fn as_value(execution: &Execution, limits: codexec_types::Limits) -> Value {
+    let mut value = json!({
+        "ok": matches!(execution.outcome, Outcome::Returned(_)),
+        "id": execution.id.as_str(),
+        "output": execution.output,
+        "tool_calls": execution.usage.tool_calls,
+        "duration_ms": execution.duration.as_secs_f64() * 1e3,
+    });
+    match &execution.outcome {
+        Outcome::Returned(json) => {
+            value["value"] =
+                json.to_value().unwrap_or_else(|_| Value::String(json.text().to_owned()));
+        }
+        Outcome::Threw(thrown) => {
+            value["error"] = json!({
+                "code": thrown.code.name(),
+                "message": thrown.message,
+                "line": thrown.at.map(|at| at.line),
+                "column": thrown.at.map(|at| at.column),
+                "stack": thrown.stack,
+            });
+        }
+        other @ (Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled) => {
+            let message = reply(execution, limits, WHOLE).text;
+            value["error"] = json!({"code": other.code(), "message": message});
+        }
+    }
+    value
+}

@@ -1,0 +1,33 @@
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use codexec_server::mcp;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use crate::parts::Parts;
+
+pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
+    let app = Arc::new(parts.app().await?);
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let warm = tokio::spawn({
+        let workers = app.workers.clone();
+        async move {
+            if let Err(error) = workers.warm().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "no guest can run here");
+            }
+        }
+    });
+    let served = tokio::select! {
+        served = mcp::serve_stdio(Arc::clone(&app), stop.clone()) => served,
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    };
+    stop.cancel();
+    warm.abort();
+    app.shutdown().await;
+    served?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,71 @@
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use codexec_gateway::{Detail, SearchQuery};
+use codexec_server::tool_text;
+
+use crate::cli::{DetailArg, Tools};
+use crate::parts::Parts;
+
+pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
+    let code = answer(parts, args).await;
+    parts.gateway.shutdown().await;
+    code
+}
+
+async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
+    let (gateway, allowed) = (&parts.gateway, &parts.config.policy.tools);
+    let mut out = std::io::stdout();
+    match args {
+        Tools::List { json } => {
+            let tools = gateway.list(allowed).await;
+            if json {
+                writeln!(out, "{}", serde_json::to_string(&tools)?)?;
+            } else {
+                for tool in &tools {
+                    writeln!(out, "{}", tool_text(tool))?;
+                }
+            }
+            complain(parts)?;
+        }
+        Tools::Search { query, limit, detail, server, json } => {
+            let detail = match detail {
+                DetailArg::Names => Detail::Names,
+                DetailArg::Summary => Detail::Summary,
+                DetailArg::Full => Detail::Full,
+            };
+            let query = SearchQuery { text: query.join(" "), limit, detail, server };
+            let found = gateway.search(&query, allowed).await;
+            if json {
+                writeln!(out, "{}", serde_json::to_string(&found.tools)?)?;
+            } else {
+                for tool in &found.tools {
+                    writeln!(out, "{}", tool_text(tool))?;
+                }
+            }
+            complain(parts)?;
+            if found.tools.is_empty() {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+        Tools::Schema { name, json } => match gateway.schema(&name, allowed).await {
+            Ok(tool) if json => writeln!(out, "{}", serde_json::to_string(&tool)?)?,
+            Ok(tool) => writeln!(out, "{}", tool_text(&tool))?,
+            Err(error) => {
+                writeln!(std::io::stderr(), "{}", error.message)?;
+                return Ok(ExitCode::FAILURE);
+            }
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A list that is not whole says so.
+fn complain(parts: &Parts) -> std::io::Result<()> {
+    for server in parts.gateway.health() {
+        if let Some(error) = server.error {
+            writeln!(std::io::stderr(), "server {}: {error}", server.name)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Everything that is read from the environment, and the only place that reads it.
+#![expect(clippy::disallowed_methods, reason = "this is that place")]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// `CODEXEC_HOME`: where all state is kept. Default: `~/.codexec`.
+pub(crate) fn home() -> Option<PathBuf> {
+    let named = std::env::var_os("CODEXEC_HOME").filter(|path| !path.is_empty());
+    named.map(PathBuf::from).or_else(|| Some(user_home()?.join(".codexec")))
+}
+
+/// `MCP_CONFIG_PATH`: files with an `mcpServers` key, separated by colons.
+pub(crate) fn mcp_config_paths() -> Vec<PathBuf> {
+    let paths = std::env::var_os("MCP_CONFIG_PATH").unwrap_or_default();
+    std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+/// `CLAUDE_CONFIG_DIR`: where Claude Code keeps `.claude.json` instead of the home directory.
+pub(crate) fn claude_dir() -> Option<PathBuf> {
+    let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|path| !path.is_empty());
+    named.map(PathBuf::from).or_else(user_home)
+}
+
+/// `CODEXEC_LOG`: how much is said on standard error, for example `debug`. Default: `warn`.
+pub(crate) fn log_filter() -> String {
+    std::env::var("CODEXEC_LOG").unwrap_or_else(|_| "warn".to_owned())
+}
+
+/// Any variable, for `${VAR}` in files that name servers.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What an upstream needs to find its interpreter, its caches and its language. Nothing else of
+/// our environment reaches it, except what its own entry names.
+pub(crate) fn for_upstreams() -> Vec<(String, String)> {
+    let names = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "TERM",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "TMPDIR",
+        "TZ",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "NODE_EXTRA_CA_CERTS",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+    ];
+    names.into_iter().filter_map(|name| Some((name.to_owned(), variable(name)?))).collect()
+}
+
+fn user_home() -> Option<PathBuf> {
+    std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// What this process was started as, if it was started by ourselves.
+#[derive(Clone, Copy)]
+pub(crate) enum Role {
+    Js,
+    Probe,
+}
+
+pub(crate) fn zygote_role() -> Option<Role> {
+    let mut arguments = std::env::args_os().skip(1);
+    let role = match arguments.next() {
+        Some(name) if name == "zygote-js" => Role::Js,
+        Some(name) if name == "zygote-probe" => Role::Probe,
+        Some(_) | None => return None,
+    };
+    arguments.next().is_none_or(|_: OsString| false).then_some(role)
+}

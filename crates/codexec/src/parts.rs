@@ -1,0 +1,74 @@
+//! Building the server from settings.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, bail};
+use codexec_exec::Workers;
+use codexec_gateway::{Gateway, Problem};
+use codexec_server::App;
+use codexec_store::Store;
+
+use crate::cli::Common;
+use crate::config::{Config, File};
+use crate::{env, servers};
+
+/// Everything that was read, before anything is started.
+pub(crate) struct Parts {
+    pub(crate) config: Config,
+    pub(crate) home: PathBuf,
+    pub(crate) program: PathBuf,
+    pub(crate) gateway: Gateway,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Parts {
+    pub(crate) fn read(common: &Common) -> anyhow::Result<Parts> {
+        let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
+        let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
+        let file = File::read(&path, common.config.is_some())?;
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        let config = Config::new(&file, cores).context(path.display().to_string())?;
+        let program = std::env::current_exe().context("cannot find our own program")?;
+        let parsed = servers::read(&common.mcp_config, &program)?;
+        for problem in &parsed.problems {
+            tracing::warn!(%problem, "a server is left out");
+        }
+        let settings = codexec_gateway::Settings::new(env::for_upstreams());
+        let gateway = Gateway::new(parsed.servers, settings);
+        Ok(Parts { config, home, program, gateway, problems: parsed.problems })
+    }
+
+    pub(crate) fn workers(&self, role: &'static str) -> Workers {
+        Workers::new(codexec_exec::Settings {
+            program: self.program.clone(),
+            role,
+            memory_bytes: self.config.policy.limits.memory_bytes,
+            max: self.config.max_workers,
+            warm: self.config.warm_workers,
+            queue: 200,
+            queue_wait: Duration::from_secs(30),
+            lowered: self.config.lowered.clone(),
+        })
+    }
+
+    /// Opens the state and takes over what a server that died has left.
+    pub(crate) async fn app(self) -> anyhow::Result<App> {
+        let workers = self.workers("zygote-js");
+        make_private(&self.home)?;
+        let store = Store::open(&self.home.join("codexec.db")).await?;
+        store.interrupt_leftovers(SystemTime::now()).await?;
+        Ok(App::new(self.config.policy, workers, self.gateway, store))
+    }
+}
+
+/// Our state is for its owner alone.
+fn make_private(home: &Path) -> anyhow::Result<()> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
+    made.with_context(|| format!("cannot make {}", home.display()))?;
+    if !home.is_dir() {
+        bail!("{} is not a directory", home.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! The built binary from the outside: one test binary, a module per contract.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "test helpers are not test functions to clippy"
+)]
+
+mod support;

@@ -1,0 +1,259 @@
+//! Driving the built binary as a client would. The only file that knows how it is started.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The binary under test. As a plain user it is a copy that this user can reach.
+pub(crate) fn codexec() -> PathBuf {
+    std::env::var_os("CODEXEC_BIN").map_or_else(|| env!("CARGO_BIN_EXE_codexec").into(), PathBuf::from)
+}
+
+/// Where `cargo xtask test` has put the real servers and clients.
+pub(crate) fn world() -> Option<PathBuf> {
+    let world = std::env::var_os("CODEXEC_WORLD").map(PathBuf::from);
+    need("the test world (run `cargo xtask test`)", world.is_some()).then_some(world).flatten()
+}
+
+/// Skips loudly on a laptop and fails in CI: a security test that quietly did not run
+/// is worse than none.
+pub(crate) fn need(what: &str, is_there: bool) -> bool {
+    if !is_there {
+        assert!(std::env::var_os("CODEXEC_REQUIRE_ALL").is_none(), "{what} is required here");
+        eprintln!("SKIPPED: {what} is missing");
+    }
+    is_there
+}
+
+/// A command that sees nothing of the tester's own settings.
+pub(crate) fn command(home: &Path) -> Command {
+    let mut command = Command::new(codexec());
+    command
+        .env_remove("MCP_CONFIG_PATH")
+        .env_remove("CLAUDE_CONFIG_DIR")
+        .env("HOME", home)
+        .env("CODEXEC_HOME", home.join("state"))
+        .current_dir(home);
+    command
+}
+
+/// `codexec serve` with a client on its standard streams.
+pub(crate) struct Client {
+    pub(crate) child: Child,
+    pub(crate) home: TempDir,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Value>,
+    /// Answers that came before somebody waited for them, and everything without an id.
+    pub(crate) others: Vec<Value>,
+    next_id: u64,
+}
+
+/// What a tool call gave.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+impl Client {
+    /// Starts the server with these `mcpServers` and shakes hands as 2025-11-25 says.
+    pub(crate) fn start(servers: &Value) -> Client {
+        Client::with(servers, |_| {})
+    }
+
+    pub(crate) fn with(servers: &Value, change: impl FnOnce(&mut Command)) -> Client {
+        let mut client = Client::raw(servers, change);
+        let hello = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "it", "version": "0"},
+        });
+        let reply = client.request("initialize", &hello);
+        assert_eq!(reply["result"]["protocolVersion"], "2025-11-25", "{reply}");
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    /// Starts the server and says nothing yet.
+    pub(crate) fn raw(servers: &Value, change: impl FnOnce(&mut Command)) -> Client {
+        let home = tempfile::tempdir().expect("a directory");
+        let config = home.path().join("servers.json");
+        std::fs::write(&config, json!({"mcpServers": servers}).to_string()).expect("written");
+        let stderr = std::fs::File::create(home.path().join("stderr")).expect("a file");
+        let mut command = command(home.path());
+        command.arg("serve").arg("--mcp-config").arg(&config);
+        change(&mut command);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()
+            .expect("codexec starts");
+        let stdout = child.stdout.take().expect("piped");
+        let (sender, lines) = channel();
+        // Ends with the server's standard output.
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                let line = line.expect("standard output is UTF-8");
+                let message: Value = serde_json::from_str(&line)
+                    .unwrap_or_else(|_| panic!("standard output holds only JSON-RPC: {line}"));
+                assert_eq!(message["jsonrpc"], "2.0", "{line}");
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let stdin = child.stdin.take();
+        Client { child, home, stdin, lines, others: Vec::new(), next_id: 1 }
+    }
+
+    pub(crate) fn write(&mut self, message: &Value) {
+        self.write_bytes(format!("{message}\n").as_bytes());
+    }
+
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("still open");
+        stdin.write_all(bytes).expect("the server reads");
+        stdin.flush().expect("the server reads");
+    }
+
+    /// Sends a request and returns its id at once.
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// The whole answer to a request that was sent.
+    pub(crate) fn wait(&mut self, id: u64) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(at) = self.others.iter().position(|message| message["id"] == id) {
+                return self.others.remove(at);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let message = self.lines.recv_timeout(left);
+            let message = message.unwrap_or_else(|_| {
+                panic!("no answer to request {id}; the server said: {}", self.stderr())
+            });
+            self.others.push(message);
+        }
+    }
+
+    /// The next message of any kind.
+    pub(crate) fn next_message(&mut self) -> Value {
+        if !self.others.is_empty() {
+            return self.others.remove(0);
+        }
+        self.lines.recv_timeout(PATIENCE).expect("a message")
+    }
+
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.wait(id)
+    }
+
+    pub(crate) fn send_call(&mut self, tool: &str, arguments: &Value) -> u64 {
+        self.send("tools/call", &json!({"name": tool, "arguments": arguments}))
+    }
+
+    pub(crate) fn wait_call(&mut self, id: u64) -> Said {
+        let reply = self.wait(id);
+        let result = &reply["result"];
+        let text = result["content"][0]["text"].as_str();
+        Said {
+            text: text.unwrap_or_else(|| panic!("no text in {reply}")).to_owned(),
+            is_error: result["isError"].as_bool().unwrap_or(false),
+        }
+    }
+
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Said {
+        let id = self.send_call(tool, arguments);
+        self.wait_call(id)
+    }
+
+    /// Runs TypeScript.
+    pub(crate) fn run(&mut self, code: &str) -> Said {
+        self.call("execute_code", &json!({"code": code}))
+    }
+
+    pub(crate) fn ping(&mut self) -> Duration {
+        let begun = Instant::now();
+        let reply = self.request("ping", &json!({}));
+        assert_eq!(reply["result"], json!({}), "{reply}");
+        begun.elapsed()
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        std::fs::read_to_string(self.home.path().join("stderr")).unwrap_or_default()
+    }
+
+    /// Closes our end and waits until the server has ended by itself.
+    pub(crate) fn leave(&mut self) -> std::process::ExitStatus {
+        self.stdin = None;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our child") {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "the server did not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Said {
+    #[track_caller]
+    pub(crate) fn fine(self) -> String {
+        assert!(!self.is_error, "{}", self.text);
+        self.text
+    }
+
+    #[track_caller]
+    pub(crate) fn failed(self) -> String {
+        assert!(self.is_error, "{}", self.text);
+        self.text
+    }
+}
+
+/// The processes below `pid`, all generations.
+pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+    let mut parents = Vec::new();
+    for entry in std::fs::read_dir("/proc").expect("/proc").flatten() {
+        let Some(child) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok())
+        else {
+            continue;
+        };
+        let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // The name in parentheses may hold anything; what follows its end is regular.
+        let after = stat.rsplit_once(") ").map(|(_, after)| after).unwrap_or_default();
+        if let Some(parent) = after.split(' ').nth(1).and_then(|text| text.parse::<u32>().ok()) {
+            parents.push((child, parent));
+        }
+    }
+    let mut found = vec![pid];
+    let mut index = 0;
+    while index < found.len() {
+        let parent = found[index];
+        found.extend(parents.iter().filter(|(_, p)| *p == parent).map(|(child, _)| *child));
+        index += 1;
+    }
+    found.remove(0);
+    found
+}

@@ -1,0 +1,147 @@
+//! What the tests need and cargo does not bring: real MCP servers and clients, in fixed
+//! versions, in a folder of our own.
+//!
+//! - `npm/node_modules/.bin/`: `mcp-server-everything`, `mcp-server-filesystem`,
+//!   `mcp-inspector`, and `node`, a Node 24 (the inspector needs at least 22)
+//! - `venv/bin/`: `python` with the official SDK (`mcp`), and `mcp-server-time`
+
+use std::{
+    env::consts::ARCH,
+    fs, io,
+    os::unix::fs::{DirBuilderExt, MetadataExt},
+    path::{Path, PathBuf},
+    process::Command,
+    thread,
+};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    plain_user::{is_root, may_read},
+    step,
+    workspace::Workspace,
+};
+
+const NPM: &[&str] = &[
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/inspector@2.12.0",
+];
+
+/// Its packages are named after the machine they are for.
+const NODE_VERSION: &str = "24.21.0";
+
+const PYTHON: &[&str] = &["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+
+/// The oldest that the official SDK runs on, and the parts of it that a virtual environment
+/// needs. Prints where the interpreter keeps its library.
+const PROBE: &str = "import sys, os, venv, ensurepip
+assert sys.version_info >= (3, 10)
+print(os.path.realpath(sys.executable)); print(os.path.realpath(os.__file__))";
+
+/// Installs what is not there yet, and says where it is.
+pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
+    let world = folder(&workspace.target)?;
+    let python = python()?;
+    let node = node_package();
+    let stamp =
+        format!("{}\n{node}\n{}\n{}\n", NPM.join("\n"), PYTHON.join("\n"), python.display());
+    let stamp_path = world.join("stamp");
+    if fs::read_to_string(&stamp_path).is_ok_and(|there| there == stamp) {
+        return Ok(world);
+    }
+    // What an interrupted installation left behind is not repaired, but made anew.
+    for name in ["stamp", "npm", "venv"] {
+        remove(&world.join(name))?;
+    }
+    let (npm, venv) = thread::scope(|scope| {
+        let npm = scope.spawn(|| install_npm(&world.join("npm"), &node));
+        let venv = install_python(&world.join("venv"), &python);
+        (npm.join(), venv)
+    });
+    npm.map_err(|_| anyhow::anyhow!("the npm thread panicked"))??;
+    venv?;
+    fs::write(&stamp_path, stamp).context("the stamp cannot be written")?;
+    Ok(world)
+}
+
+/// In the target folder, unless a plain user could not read it there.
+fn folder(target: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(target).context("the target folder cannot be made")?;
+    if !is_root() || may_read(target) {
+        let world = target.join("world");
+        fs::create_dir_all(&world).context("the folder `world` cannot be made")?;
+        return Ok(world);
+    }
+    let world = PathBuf::from("/var/tmp/codexec-world");
+    match fs::DirBuilder::new().mode(0o755).create(&world) {
+        Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err)?,
+        Ok(()) | Err(_) => {}
+    }
+    let found = fs::symlink_metadata(&world)?;
+    if !found.is_dir() || found.uid() != 0 || found.mode() & 0o022 != 0 {
+        bail!("{} is not a folder that only root can write; remove it", world.display());
+    }
+    Ok(world)
+}
+
+/// The first interpreter that can make a virtual environment; as root, one that a plain user
+/// can start too (an interpreter under root's home is not).
+fn python() -> Result<PathBuf> {
+    let names = ["python3", "/usr/bin/python3", "/usr/local/bin/python3"];
+    let working: Vec<(&str, String)> = names
+        .into_iter()
+        .filter(|name| step::works(step::command(name).args(["-c", PROBE])))
+        .filter_map(|name| {
+            Some((name, step::output(step::command(name).args(["-c", PROBE])).ok()?))
+        })
+        .collect();
+    let is_fine = |paths: &str| !is_root() || paths.lines().all(|path| may_read(path.as_ref()));
+    let Some((name, _)) = working.iter().find(|(_, paths)| is_fine(paths)) else {
+        bail!(
+            "no Python 3.10 or newer with `venv` and `ensurepip` that every user can start was \
+             found as {}; install one (Debian: python3-venv)",
+            names.join(", ")
+        );
+    };
+    Ok(PathBuf::from(name))
+}
+
+fn node_package() -> String {
+    let arch = if ARCH == "aarch64" { "arm64" } else { "x64" };
+    format!("node-linux-{arch}@{NODE_VERSION}")
+}
+
+fn install_npm(prefix: &Path, node: &str) -> Result<()> {
+    fs::create_dir_all(prefix)?;
+    let mut npm = readable("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
+    npm.arg(prefix).args(NPM).arg(node);
+    step::output(&mut npm).context("npm (it comes with Node.js) could not install")?;
+    Ok(())
+}
+
+fn install_python(venv: &Path, python: &Path) -> Result<()> {
+    step::run(readable("env").arg(python).args(["-m", "venv"]).arg(venv))?;
+    let mut pip = readable("env");
+    pip.arg(venv.join("bin/python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PYTHON);
+    step::run(&mut pip)
+}
+
+/// A program whose files other users can read, whatever our own mask says.
+fn readable(program: &str) -> Command {
+    let mut shell = step::command("sh");
+    shell.args(["-c", "umask 022 && exec \"$0\" \"$@\"", program]);
+    shell
+}
+
+fn remove(path: &Path) -> Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => {
+            Err(err).with_context(|| format!("{} cannot be removed", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
