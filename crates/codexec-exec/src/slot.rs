@@ -164,12 +164,11 @@ impl Worker {
         self.socket.read_to_end(text).await.map(drop)
     }
 
+    /// Byte by byte: what comes behind the first word may be the guest's.
     async fn walls(&mut self) -> Result<(), ExecError> {
         let mut said = Vec::new();
         loop {
-            if self.socket.read_buf(&mut said).await? == 0 {
-                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
-            }
+            said.push(self.socket.read_u8().await?);
             match confined(&said) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(broken)) => return Err(ExecError::Sandbox(broken)),

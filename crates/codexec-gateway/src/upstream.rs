@@ -5,8 +5,8 @@ mod connection;
 mod failure;
 mod incoming;
 mod listing;
+mod owner;
 mod process;
-mod repair;
 mod stdio;
 
 use std::{

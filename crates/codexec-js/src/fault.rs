@@ -24,6 +24,7 @@ pub(crate) fn thrown<'js>(
     let stack = object.and_then(|error| text(ctx, error, "stack"));
     let Stack { at, text: stack } =
         stack.map(|stack| positions.stack(&stack, &maker)).unwrap_or_default();
+    let stack = stack.map(cut);
     if is_out_of_memory(ctx, error) {
         let message = OUT_OF_MEMORY.to_owned();
         return Thrown { code: ThrownCode::MemoryLimit, message, at, stack };

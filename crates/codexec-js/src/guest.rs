@@ -148,7 +148,6 @@ impl<'js> Run<'_, 'js> {
                         self.deliver(answer.id, &answer.result);
                     }
                 }
-                Ok(Turn::Again) => {}
                 Ok(Turn::Settled) => return Ok(self.result()),
                 Ok(Turn::Stuck) => return Ok(Err(stuck())),
                 Err(_) => return Ok(Err(self.take_thrown())),
@@ -168,10 +167,9 @@ impl<'js> Run<'_, 'js> {
         let next_ms = self.prelude.fire_timers()?;
         let waited_ms = next_ms.map(|at| (at - self.host.now_ms()).clamp(0.0, MAX_WAIT_MS));
         Ok(match waited_ms {
-            Some(left) if left <= 0.0 => Turn::Again,
             Some(left) => Turn::Wait(Some(Instant::now() + Duration::from_secs_f64(left / 1e3))),
             None if has_calls => Turn::Wait(None),
-            None if self.ctx.execute_pending_job() => Turn::Again,
+            None if self.ctx.execute_pending_job() => Turn::Wait(Some(Instant::now())),
             None => Turn::Stuck,
         })
     }
@@ -231,9 +229,9 @@ impl<'js> Run<'_, 'js> {
 const MAX_WAIT_MS: f64 = 1e9;
 
 enum Turn {
-    /// For an answer, until then at most.
+    /// For an answer, until then at most. Also when something is due now: timers that follow each
+    /// other without a pause must not keep the answers out.
     Wait(Option<Instant>),
-    Again,
     Settled,
     Stuck,
 }

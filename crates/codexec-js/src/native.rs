@@ -17,6 +17,12 @@ use crate::wire::{Gone, Wire};
 /// A longer text goes out in pieces.
 const OUTPUT_BYTES: usize = 512 << 10;
 
+/// No question is longer: it has to fit into a frame, whatever the guest puts in it.
+const ASK_BYTES: usize = 9 << 20;
+
+/// Progress is a line to glance at.
+const PROGRESS_BYTES: usize = 4 << 10;
+
 /// What the natives share with the worker. Empty until a run begins.
 #[derive(Default)]
 pub(crate) struct Host {
@@ -79,6 +85,7 @@ pub(crate) fn natives<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js
         "mapStack",
         Func::from(move |stack: String| own.positions.borrow().stack(&stack, "").text),
     )?;
+    natives.set("byteLength", Func::from(|text: String| text.len()))?;
     natives.set(
         "encode",
         Func::from(|ctx: Ctx<'js>, text: String| TypedArray::<u8>::new(ctx, text.into_bytes())),
@@ -98,7 +105,8 @@ fn add_talk<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
     let own = Rc::clone(host);
     natives.set(
         "progress",
-        Func::from(move |ctx: Ctx<'js>, text: String| {
+        Func::from(move |ctx: Ctx<'js>, mut text: String| {
+            text.truncate(text.floor_char_boundary(PROGRESS_BYTES));
             own.with_wire(|wire| wire.send(&FromGuest::Progress(text))).map_err(|_| gone(&ctx))
         }),
     )?;
@@ -106,6 +114,11 @@ fn add_talk<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
     natives.set(
         "ask",
         Func::from(move |ctx: Ctx<'js>, text: String| {
+            if text.len() > ASK_BYTES {
+                let message =
+                    format!("this is {} bytes long; at most {ASK_BYTES} are allowed", text.len());
+                return Err(Exception::throw_range(&ctx, &message));
+            }
             let ask = serde_json::from_str(&text)
                 .map_err(|_| Exception::throw_type(&ctx, "this cannot be asked"))?;
             own.ask(ask).map_err(|_| gone(&ctx))

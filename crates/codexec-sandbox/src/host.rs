@@ -36,6 +36,8 @@ impl ZygoteLink {
         let process = Command::new(program)
             .arg(role)
             .env_clear()
+            // A guest's local time is not the host's.
+            .env("TZ", "UTC")
             .current_dir("/")
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::null())

@@ -1,13 +1,16 @@
 //! Cutting a byte stream into lines without ever holding more than one line's worth.
 
-/// Collects bytes and gives whole lines. A line over the limit is dropped while it arrives, so
-/// a peer that never ends its line costs no memory.
+/// Collects bytes and gives whole lines. A line over the limit is given up when it crosses it,
+/// and the rest of it is dropped while it arrives: a peer that never ends its line costs nothing.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
+    /// Before this, everything has been given out.
+    start: usize,
+    /// Before this, there is no end of a line.
     searched: usize,
     max_bytes: usize,
-    dropped: u64,
+    is_dropping: bool,
 }
 
 /// What came out of a [`LineBuffer`].
@@ -15,66 +18,64 @@ pub struct LineBuffer {
 pub enum Line {
     /// Without its end (`\n` or `\r\n`).
     Whole(Vec<u8>),
-    /// It was longer than the limit. Only its beginning was kept, to find out whose it was.
-    TooLong { head: Vec<u8>, bytes: u64 },
+    /// It is longer than the limit, and may never end. Its beginning tells whose it was.
+    TooLong { head: Vec<u8> },
 }
 
-/// How much of a dropped line is kept.
-const HEAD_BYTES: usize = 64 << 10;
+/// How much of a line that is given up is kept.
+const HEAD_BYTES: usize = 4 << 10;
 
 impl LineBuffer {
     pub fn new(max_bytes: usize) -> LineBuffer {
-        LineBuffer { bytes: Vec::new(), searched: 0, max_bytes, dropped: 0 }
+        LineBuffer { bytes: Vec::new(), start: 0, searched: 0, max_bytes, is_dropping: false }
     }
 
     /// Takes what was read. Call [`LineBuffer::next_line`] until it gives nothing.
     pub fn push(&mut self, read: &[u8]) {
-        let end = read.iter().position(|&b| b == b'\n');
-        if self.dropped > 0 {
-            // Still inside a line that was given up.
-            let skipped = end.unwrap_or(read.len());
-            self.dropped += skipped as u64;
-            self.bytes.extend_from_slice(read.get(skipped..).unwrap_or_default());
-            return;
-        }
-        self.bytes.extend_from_slice(read);
-        if end.is_none() && self.bytes.len() > self.max_bytes && !self.bytes.contains(&b'\n') {
-            self.dropped = self.bytes.len() as u64;
-            self.bytes.truncate(HEAD_BYTES.min(self.max_bytes));
-            self.bytes.shrink_to_fit();
-            self.searched = self.bytes.len();
+        if !self.is_dropping {
+            self.bytes.extend_from_slice(read);
+        } else if let Some(end) = read.iter().position(|&byte| byte == b'\n') {
+            self.is_dropping = false;
+            self.bytes.extend_from_slice(read.get(end + 1..).unwrap_or_default());
         }
     }
 
     pub fn next_line(&mut self) -> Option<Line> {
-        let rest = self.bytes.get(self.searched..).unwrap_or_default();
-        let Some(found) = rest.iter().position(|&b| b == b'\n') else {
-            self.searched = self.bytes.len();
+        let unseen = self.bytes.get(self.searched..).unwrap_or_default();
+        if let Some(found) = unseen.iter().position(|&byte| byte == b'\n') {
+            let end = self.searched + found;
+            let line = self.bytes.get(self.start..end).unwrap_or_default();
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let line = if line.len() > self.max_bytes {
+                too_long(line)
+            } else {
+                Line::Whole(line.to_vec())
+            };
+            self.start = end + 1;
+            self.searched = self.start;
+            return Some(line);
+        }
+        self.bytes.drain(..self.start);
+        self.start = 0;
+        self.searched = self.bytes.len();
+        if self.bytes.len() <= self.max_bytes {
             return None;
-        };
-        let tail = self.bytes.split_off(self.searched + found + 1);
-        let mut line = std::mem::replace(&mut self.bytes, tail);
+        }
+        let line = too_long(&self.bytes);
+        self.bytes = Vec::new();
         self.searched = 0;
-        line.pop();
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        let dropped = std::mem::take(&mut self.dropped);
-        if dropped > 0 {
-            return Some(Line::TooLong { head: line, bytes: dropped });
-        }
-        if line.len() > self.max_bytes {
-            let bytes = line.len() as u64;
-            line.truncate(HEAD_BYTES.min(self.max_bytes));
-            return Some(Line::TooLong { head: line, bytes });
-        }
-        Some(Line::Whole(line))
+        self.is_dropping = true;
+        Some(line)
     }
 
     /// How many bytes are held.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
+}
+
+fn too_long(line: &[u8]) -> Line {
+    Line::TooLong { head: line.get(..HEAD_BYTES).unwrap_or(line).to_vec() }
 }
 
 #[cfg(test)]

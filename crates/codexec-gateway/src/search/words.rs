@@ -90,7 +90,7 @@ const STOP: [&str; 74] = [
 
 /// Words that interfaces use for one another. From the common vocabulary of programming
 /// interfaces, and kept small: a wide net catches everything.
-const KIN: [&[&str]; 38] = [
+const KIN: [&[&str]; 33] = [
     &["get", "read", "fetch", "retrieve", "view", "show", "display", "open", "load", "obtain"],
     &["list", "enumerate", "browse", "listing", "overview", "available"],
     &["search", "find", "query", "lookup", "locate", "discover", "match", "look"],
@@ -120,15 +120,10 @@ const KIN: [&[&str]; 38] = [
     &["commit", "revision", "history", "log", "version"],
     &["size", "large", "big", "length", "count", "number"],
     &["text", "content", "string", "body"],
-    &["item", "object", "entity", "element", "node"],
-    &["relation", "relationship", "connection", "association", "edge"],
     &["note", "comment", "remark", "annotation"],
-    &["undo", "revert", "restore", "reset", "rollback"],
     &["tree", "hierarchy", "nested", "recursive"],
-    &["think", "thought", "reason", "plan", "analyze"],
     &["permission", "access", "allow", "right"],
     &["switch", "checkout", "select", "choose"],
-    &["several", "multiple", "many", "batch", "bulk", "once"],
 ];
 
 /// The stems of the words that stand for this stem elsewhere.

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use codexec_types::lenient_json;
 use rmcp::{
     RoleClient,
     model::{
@@ -13,7 +14,7 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::repair::{Owner, owner, parse};
+use super::owner::{Owner, owner};
 
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
@@ -32,7 +33,7 @@ const HEARD: [&str; 3] =
 /// The messages in one line; `None` when it is junk.
 pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
     let line = line.trim_ascii();
-    match parse(line) {
+    match lenient_json(line) {
         Ok(Value::Array(batch)) => Some(
             batch.into_iter().filter_map(|value| message(value, in_flight)).flatten().collect(),
         ),

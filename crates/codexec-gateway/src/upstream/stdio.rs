@@ -35,8 +35,6 @@ const QUEUED_BYTES: usize = 32 << 20;
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
 const READ_BYTES: usize = 32 << 10;
-/// An id stands at the beginning of a line, if it is to be found at all.
-const HEAD_BYTES: usize = 4 << 10;
 
 pub(super) struct Stdio {
     life: Arc<Life>,
@@ -46,7 +44,6 @@ pub(super) struct Stdio {
     chunk: Vec<u8>,
     lines: LineBuffer,
     line_bytes: usize,
-    open_line: OpenLine,
     ready: VecDeque<Message>,
     in_flight: InFlight,
     junk_lines: u32,
@@ -83,7 +80,6 @@ impl Stdio {
             chunk: vec![0; READ_BYTES],
             lines: LineBuffer::new(line_bytes),
             line_bytes,
-            open_line: OpenLine::default(),
             ready: VecDeque::new(),
             in_flight: InFlight::default(),
             junk_lines: 0,
@@ -137,11 +133,7 @@ impl Stdio {
     fn take(&mut self, length: usize) -> bool {
         let read_bytes = self.chunk.get(..length).unwrap_or_default();
         self.lines.push(read_bytes);
-        // Whether the first line to end here has cost its callers already.
-        let mut is_answered = self.open_line.has_crossed;
-        self.open_line.push(read_bytes);
         while let Some(line) = self.lines.next_line() {
-            let is_answered = std::mem::take(&mut is_answered);
             match line {
                 Line::Whole(line) => match read(&line, &mut self.in_flight) {
                     Some(messages) => {
@@ -149,18 +141,14 @@ impl Stdio {
                         self.junk_bytes = 0;
                         self.ready.extend(messages);
                     }
-                    None => self.junk(line.len() as u64),
+                    None => self.junk(line.len()),
                 },
-                Line::TooLong { bytes, .. } if is_answered => self.junk(bytes),
-                Line::TooLong { head, bytes } => {
-                    self.junk(bytes);
+                // One long line is its callers' loss, not a reason to give up on the server.
+                Line::TooLong { head } => {
+                    self.junk(self.line_bytes);
                     self.ready.extend(too_long(&head, self.line_bytes, &mut self.in_flight));
                 }
             }
-        }
-        if self.open_line.crosses(self.line_bytes) {
-            let head = &self.open_line.head;
-            self.ready.extend(too_long(head, self.line_bytes, &mut self.in_flight));
         }
         let is_bearable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
         if !is_bearable {
@@ -169,10 +157,9 @@ impl Stdio {
         is_bearable
     }
 
-    fn junk(&mut self, bytes: u64) {
+    fn junk(&mut self, bytes: usize) {
         self.junk_lines += 1;
-        // One long line is its callers' loss, not a reason to give up on the server.
-        self.junk_bytes += bytes.min(self.line_bytes as u64);
+        self.junk_bytes += bytes as u64;
         tracing::debug!(pid = self.life.pid(), bytes, "skipped a line that is not a message");
     }
 }
@@ -214,38 +201,6 @@ impl Transport<RoleClient> for Stdio {
 impl Drop for Stdio {
     fn drop(&mut self) {
         self.gone.cancel();
-    }
-}
-
-/// The beginning and the length of the line that has not ended yet: what [`LineBuffer`] tells
-/// only at its end, which may never come.
-#[derive(Default)]
-struct OpenLine {
-    head: Vec<u8>,
-    bytes: usize,
-    has_crossed: bool,
-}
-
-impl OpenLine {
-    fn push(&mut self, read: &[u8]) {
-        let open = match read.iter().rposition(|&byte| byte == b'\n') {
-            Some(end) => {
-                self.head.clear();
-                self.bytes = 0;
-                self.has_crossed = false;
-                read.get(end + 1..).unwrap_or_default()
-            }
-            None => read,
-        };
-        self.bytes += open.len();
-        let wanted = HEAD_BYTES.saturating_sub(self.head.len()).min(open.len());
-        self.head.extend_from_slice(open.get(..wanted).unwrap_or_default());
-    }
-
-    /// True once for each line that crosses the limit.
-    fn crosses(&mut self, line_bytes: usize) -> bool {
-        !std::mem::replace(&mut self.has_crossed, self.bytes > line_bytes)
-            && self.bytes > line_bytes
     }
 }
 

@@ -1,6 +1,23 @@
 // structuredClone.
 (native, own) => {
-  const { ArrayBuffer, Boolean, DOMException, DataView, Date, Error, Map, Number, Object, Promise, RegExp, Set, String, TypeError, WeakMap, WeakSet } = globalThis;
+  const {
+    ArrayBuffer,
+    Boolean,
+    DOMException,
+    DataView,
+    Date,
+    Error,
+    Map,
+    Number,
+    Object,
+    Promise,
+    RegExp,
+    Set,
+    String,
+    TypeError,
+    WeakMap,
+    WeakSet,
+  } = globalThis;
   const ERRORS = {
     __proto__: null,
     Error,

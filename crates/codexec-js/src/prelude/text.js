@@ -1,6 +1,17 @@
 // Text, bytes and chance: TextEncoder, TextDecoder, atob, btoa, crypto, performance.
 (native, own) => {
-  const { ArrayBuffer, Boolean, DOMException, DataView, Date, Float32Array, Float64Array, RangeError, TypeError, Uint8Array } = globalThis;
+  const {
+    ArrayBuffer,
+    Boolean,
+    DOMException,
+    DataView,
+    Date,
+    Float32Array,
+    Float64Array,
+    RangeError,
+    TypeError,
+    Uint8Array,
+  } = globalThis;
   const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const CHUNK = 8192;
   const UTF8 = ["utf-8", "utf8", "unicode-1-1-utf-8"];

@@ -1,9 +1,8 @@
-// The guest's way to tools, and the worker's way to the guest's main function.
+// The guest's way to tools. Names and arguments become text here, and only the host judges them.
 (native, own) => {
-  const { Error, Map, Promise, Proxy, RangeError, Set, TypeError, WeakMap } = globalThis;
+  const { Error, Promise, Proxy, RangeError, TypeError, WeakMap } = globalThis;
   const { stringify, wellFormed } = own;
-  const MAX_ARGS_CHARS = 8 * 1024 * 1024;
-  const MAX_RESULT_CHARS = 8 * 1024 * 1024;
+  const MAX_ARGS_BYTES = 8 * 1024 * 1024;
   const MAX_BATCH = 100;
   // What languages and libraries look for on any object; no tool is meant by it.
   const NEVER_A_NAME = {
@@ -42,13 +41,17 @@
   own.toolCode = (error) =>
     typeof error === "object" && error !== null ? own.weakGet(genuine, error) : undefined;
 
-  const kindOf = (value) => (own.isArray(value) ? "an array" : value === null ? "null" : "a " + typeof value);
+  own.kindOf = (value) => {
+    if (own.isArray(value)) return "an array";
+    return value === null ? "null" : "a " + typeof value;
+  };
+  const { kindOf } = own;
   const needText = (value, what) => {
     if (typeof value === "string") return stringify(wellFormed(value));
     throw new TypeError(what + " must be a string, not " + kindOf(value));
   };
-  const invalidArgs = (message, target) =>
-    toolError({ code: "INVALID_ARGS", message, server: target.server, tool: target.tool }, new Error());
+  const invalidArgs = (message, { server, tool }) =>
+    toolError({ code: "INVALID_ARGS", message, server, tool }, new Error());
 
   const argsText = (args, target) => {
     if (args === undefined) return "{}";
@@ -67,8 +70,10 @@
     if (text === undefined || text[0] !== "{") {
       throw invalidArgs("the arguments of " + name + " are not an object in JSON", target);
     }
-    if (text.length > MAX_ARGS_CHARS) {
-      const size = " are " + text.length + " bytes; at most " + MAX_ARGS_CHARS + " are allowed";
+    // Only a long text is worth measuring: a character is three bytes at most.
+    const bytes = text.length * 3 > MAX_ARGS_BYTES ? native.byteLength(text) : 0;
+    if (bytes > MAX_ARGS_BYTES) {
+      const size = " are " + bytes + " bytes; at most " + MAX_ARGS_BYTES + " are allowed";
       throw invalidArgs("the arguments of " + name + size, target);
     }
     return text;
@@ -79,8 +84,10 @@
     const second = ',"tool":' + needText(tool, "the tool's name");
     return first + second + ',"args":' + argsText(args, { server, tool }) + "}}";
   };
-  const namedAsk = (name, args) =>
-    '{"named":{"name":' + needText(name, "the tool's name") + ',"args":' + argsText(args, { name }) + "}}";
+  const namedAsk = (name, args) => {
+    const first = '{"named":{"name":' + needText(name, "the tool's name");
+    return first + ',"args":' + argsText(args, { name }) + "}}";
+  };
 
   // Calls that await their answer, by id.
   const pending = { __proto__: null };
@@ -117,10 +124,13 @@
   const callMCPTool = (name, args) => send(() => namedAsk(name, args));
   const discoverMCPTools = (options) =>
     send(() => {
-      const search = typeof options === "string" || own.isArray(options) ? options : options?.search;
-      const words = search === undefined || search === null ? [] : own.isArray(search) ? search : [search];
+      const isBare = typeof options === "string" || own.isArray(options);
+      const search = isBare ? options : options?.search;
+      const words = own.isArray(search) ? search : [search];
       let list = "";
-      for (let i = 0; i < words.length; i++) list += (i === 0 ? "" : ",") + needText(words[i], "a search word");
+      for (let i = 0; search !== undefined && i < words.length; i++) {
+        list += (i === 0 ? "" : ",") + needText(words[i], "a search word");
+      }
       return '{"discover":{"words":[' + list + "]}}";
     });
   const searchTools = (query, limit = 10) =>
@@ -128,11 +138,16 @@
       if (typeof limit !== "number" || !(limit >= 1 && limit <= 1000)) {
         throw new TypeError("the limit must be a number from 1 to 1000, not " + own.inspect(limit));
       }
-      return '{"search":{"query":' + needText(query, "the query") + ',"limit":' + (limit | 0) + "}}";
+      const first = '{"search":{"query":' + needText(query, "the query");
+      return first + ',"limit":' + (limit | 0) + "}}";
     });
-  const getToolSchema = (name) => send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}");
+  const getToolSchema = (name) =>
+    send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}");
   const help = (name) =>
-    send(() => '{"help":{"name":' + (name === undefined ? "null" : needText(name, "the name")) + "}}");
+    send(() => {
+      const about = name === undefined ? "null" : needText(name, "the name");
+      return '{"help":{"name":' + about + "}}";
+    });
 
   // The outcome as a value: what cannot even be asked is an outcome too.
   const failure = (error, server, tool) => {
@@ -161,7 +176,9 @@
 
   const call_tools = (entries, options) => {
     const parallel = options?.max_parallel ?? 8;
-    if (!own.isArray(entries)) throw new TypeError("call_tools takes an array, not " + kindOf(entries));
+    if (!own.isArray(entries)) {
+      throw new TypeError("call_tools takes an array, not " + kindOf(entries));
+    }
     if (entries.length > MAX_BATCH) {
       throw new RangeError("call_tools takes at most " + MAX_BATCH + " calls, not " + entries.length);
     }
@@ -202,7 +219,9 @@
       if (isLoaded) return;
       const answer = native.wait(native.ask('{"tool_names":{"server":' + stringify(server) + "}}"));
       if (!answer.ok) throw toolError(answer.error, new Error());
-      for (let i = 0; i < answer.result.length; i++) known[answer.result[i]] = toolNamed(answer.result[i]);
+      for (let i = 0; i < answer.result.length; i++) {
+        known[answer.result[i]] = toolNamed(answer.result[i]);
+      }
       isLoaded = true;
     };
     return new Proxy(known, {
@@ -255,41 +274,11 @@
   const names = own.ownKeys(globals);
   for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);
 
-  own.begin = (input, list) => {
-    own.startClock();
-    own.define(globalThis, "input", input);
+  own.addServers = (list) => {
     for (let i = 0; i < list.length; i++) {
       const proxy = serverProxy(list[i][0]);
       servers[list[i][0]] = proxy;
       aliases[list[i][1]] ??= proxy;
     }
-  };
-
-  let state = 0;
-  let value;
-  own.start = async (main) => {
-    try {
-      value = await main();
-      state = 1;
-    } catch (error) {
-      value = error;
-      state = 2;
-    }
-  };
-  own.state = () => state;
-  own.error = () => value;
-  own.result = () => {
-    if (value === undefined) return "null";
-    if (value instanceof Set) value = own.arrayFrom(value);
-    if (value instanceof Map) {
-      const object = { __proto__: null };
-      own.mapForEach(value, (item, key) => {
-        object[key] = item;
-      });
-      value = object;
-    }
-    const text = stringify(value);
-    if (text === undefined) throw new TypeError("it is " + kindOf(value));
-    return text.length > MAX_RESULT_CHARS ? undefined : text;
   };
 }

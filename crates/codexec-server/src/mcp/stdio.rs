@@ -44,9 +44,8 @@ impl ClientPipe {
         let bytes = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
             Line::Whole(bytes) => bytes,
-            Line::TooLong { bytes, .. } => {
-                let message =
-                    format!("the message has {bytes} bytes; at most {MAX_LINE_BYTES} are allowed");
+            Line::TooLong { .. } => {
+                let message = format!("the message is longer than {MAX_LINE_BYTES} bytes");
                 self.answer(&complaint(&Value::Null, -32_600, &message)).await;
                 return None;
             }

@@ -10,6 +10,8 @@ fn what_is_no_character_becomes_the_replacement_character() {
         (br#""\ud83d""#, json!("\u{fffd}")),
         (br#""\ude00\ud83dx""#, json!("\u{fffd}\u{fffd}x")),
         (br#""\\ud83d""#, json!("\\ud83d")),
+        (br#""\\\ud83d \ud83d""#, json!("\\\u{fffd} \u{fffd}")),
+        (br#""\ud83d\ud83d\ude00""#, json!("\u{fffd}😀")),
         (b"\"\xff\xfe\"", json!("\u{fffd}\u{fffd}")),
         (b"[\"\xff\",\"\\ud800\"]", json!(["\u{fffd}", "\u{fffd}"])),
     ] {

@@ -12,15 +12,19 @@ use crate::parts::Parts;
 struct Examined {
     posture: Result<Posture, ExecError>,
     attempts: Vec<Attempt>,
+    /// Why it could not be tried whether there is a way out.
+    untried: Option<ExecError>,
 }
 
 pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode> {
     let probing = parts.workers("zygote-probe");
-    let examined = Examined {
-        posture: probing.posture().await,
-        attempts: probing.probe().await.unwrap_or_default(),
+    let posture = probing.posture().await;
+    let (attempts, untried) = match probing.probe().await {
+        Ok(attempts) => (attempts, None),
+        Err(error) => (Vec::new(), Some(error)),
     };
-    let is_well = examined.posture.is_ok() && examined.holes().next().is_none();
+    let examined = Examined { posture, attempts, untried };
+    let is_well = examined.untried.is_none() && examined.holes().next().is_none();
     if as_json {
         print_json(parts, &examined, is_well)?;
     } else {
@@ -59,9 +63,14 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
             }
         }
     }
-    let tried = examined.attempts.len();
     let holes: Vec<&Attempt> = examined.holes().collect();
-    writeln!(out, "  tried    {tried} ways out of a real worker, {} worked", holes.len())?;
+    match &examined.untried {
+        None => {
+            let tried = examined.attempts.len();
+            writeln!(out, "  tried    {tried} ways out of a real worker, {} worked", holes.len())?;
+        }
+        Some(error) => writeln!(out, "  UNTRIED  whether there is a way out: {error}")?,
+    }
     for hole in holes {
         writeln!(out, "  HOLE     {}", hole.what)?;
     }

@@ -14,7 +14,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The binary under test. As a plain user it is a copy that this user can reach.
 pub(crate) fn codexec() -> PathBuf {
-    std::env::var_os("CODEXEC_BIN").map_or_else(|| env!("CARGO_BIN_EXE_codexec").into(), PathBuf::from)
+    std::env::var_os("CODEXEC_BIN")
+        .map_or_else(|| env!("CARGO_BIN_EXE_codexec").into(), PathBuf::from)
 }
 
 /// Where `cargo xtask test` has put the real servers and clients.

@@ -71,6 +71,24 @@ fn the_console_survives_anything() {
 }
 
 #[test]
+fn js_047_nothing_too_long_for_a_frame_is_sent() {
+    let with = |code: &str| {
+        let code = format!(
+            "const big = '\u{20ac}'.repeat(3 << 20); try {{ {code}; return 'sent' }} catch (e) {{ return [e.name, e.message] }}"
+        );
+        let heard = javascript(&code);
+        (ending(&heard), heard.asks.len())
+    };
+    let args =
+        r#"["ToolError","the arguments of a.b are 9437194 bytes; at most 8388608 are allowed"]"#;
+    assert_eq!(with("await tools.a.b({big})"), (args.to_owned(), 0));
+    let name = r#"["RangeError","this is 9437204 bytes long; at most 9437184 are allowed"]"#;
+    assert_eq!(with("await help(big)"), (name.to_owned(), 0));
+    let heard = javascript("progress('x'.repeat(20 << 20)); 1");
+    assert_eq!((heard.progress[0].len(), ending(&heard).as_str()), (4 << 10, "1"));
+}
+
+#[test]
 fn a_host_that_leaves_ends_the_guest() {
     let (mut host, socket) = UnixStream::pair().expect("a socket pair");
     let worker = thread::spawn(move || Guest::warm().expect("a warm guest").run(socket));

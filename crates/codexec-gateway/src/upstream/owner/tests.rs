@@ -1,21 +1,4 @@
-use serde_json::json;
-
 use super::*;
-
-#[test]
-fn lone_surrogates_become_a_mark() {
-    let check = |text: &str, expected: &str| {
-        assert_eq!(parse(text.as_bytes()).expect("repaired"), json!(expected), "{text}");
-    };
-    check(r#""\ud83d""#, "\u{fffd}");
-    check(r#""a\ude00b""#, "a\u{fffd}b");
-    check(r#""\ud83d\ude00""#, "\u{1f600}");
-    check(r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}");
-    check(r#""\\ud83d""#, "\\ud83d");
-    check(r#""\\\ud83d é\ud83d""#, "\\\u{fffd} é\u{fffd}");
-    assert_eq!(parse(b"\"caf\xe9 \\ud83d\"").expect("repaired"), json!("caf\u{fffd} \u{fffd}"));
-    assert!(parse(br#"{"a": "\ud83d"#).is_err());
-}
 
 #[test]
 fn the_owner_of_a_broken_line_is_found() {

@@ -1,8 +1,4 @@
-//! Reading what real servers send instead of JSON.
-
-use std::borrow::Cow;
-
-use serde_json::Value;
+//! Finding out whose a line was that is not JSON.
 
 /// Whose line it was, as far as its beginning tells.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,20 +8,6 @@ pub(super) enum Owner {
     /// Something of the server's own: a notification, a request, an answer to nobody.
     Server,
     Unknown,
-}
-
-/// Reads one JSON value; invalid UTF-8 and lone surrogates become U+FFFD.
-pub(super) fn parse(line: &[u8]) -> Result<Value, serde_json::Error> {
-    let first = match serde_json::from_slice(line) {
-        Ok(value) => return Ok(value),
-        Err(err) => err,
-    };
-    let text = String::from_utf8_lossy(line);
-    match (&text, replace_lone_surrogates(&text)) {
-        (Cow::Borrowed(_), None) => Err(first),
-        (text, None) => serde_json::from_str(text),
-        (_, Some(repaired)) => serde_json::from_str(&repaired),
-    }
 }
 
 /// Finds the `id` at the top level of a JSON object of which the rest is missing or broken.
@@ -74,48 +56,6 @@ fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
         is_end
     })?;
     Some((text.get(..end)?, text.get(end + 1..)?))
-}
-
-/// `None` when there is nothing to replace.
-fn replace_lone_surrogates(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut copied = 0;
-    let mut at = 0;
-    while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
-        let escape = at + found;
-        at = match surrogate(text, escape) {
-            None => escape + 2,
-            Some(High) if surrogate(text, escape + 6) == Some(Low) => escape + 12,
-            Some(High | Low) => {
-                out.push_str(text.get(copied..escape)?);
-                out.push_str("\\ufffd");
-                copied = escape + 6;
-                copied
-            }
-        };
-        at = text.ceil_char_boundary(at.min(text.len()));
-    }
-    (copied > 0).then(|| {
-        out.push_str(text.get(copied..).unwrap_or_default());
-        out
-    })
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Half {
-    High,
-    Low,
-}
-
-use Half::{High, Low};
-
-fn surrogate(text: &str, at: usize) -> Option<Half> {
-    let hex = text.get(at..at + 6)?.strip_prefix("\\u")?;
-    match u16::from_str_radix(hex, 16).ok()? {
-        0xd800..=0xdbff => Some(High),
-        0xdc00..=0xdfff => Some(Low),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,321 @@
+//! The promised numbers, over a real pipe to the built binary, beside what else there is.
+//!
+//! `cargo bench` prints the table; `-- --json` prints it for programs; `-- --test` does
+//! everything once, so that it cannot rot. Trust ratios: machines differ.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a benchmark may fall over"
+)]
+
+#[path = "../tests/it/support.rs"]
+#[expect(dead_code, reason = "the tests use the rest of it")]
+mod support;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Client, descendants};
+
+/// Answers every tool call at once; what it costs is what an upstream costs at the least.
+const ECHO: &str = r#"
+import sys, json
+for line in sys.stdin:
+    m = json.loads(line)
+    if "id" not in m: continue
+    if m["method"] == "initialize":
+        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "0"}}
+    elif m["method"] == "tools/list":
+        r = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+    else:
+        r = {"content": [{"type": "text", "text": "1"}]}
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}) + "\n")
+    sys.stdout.flush()
+"#;
+
+struct Bench {
+    rounds: usize,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    what: &'static str,
+    value: f64,
+    unit: &'static str,
+    aim: Option<f64>,
+    note: String,
+}
+
+fn main() {
+    let has = |flag: &str| std::env::args().any(|argument| argument == flag);
+    let rounds = if has("--test") { 2 } else { 200 };
+    let mut bench = Bench { rounds, rows: Vec::new() };
+    bench.startup();
+    bench.executions();
+    bench.calls();
+    bench.throughput();
+    bench.memory();
+    bench.others();
+    bench.print(has("--json"));
+}
+
+impl Bench {
+    fn startup(&mut self) {
+        let hung = json!({"command": "sleep", "args": ["600"]});
+        let missing = json!({"command": "/does/not/exist"});
+        let mut ten = serde_json::Map::new();
+        for index in 0..10 {
+            let entry = if index == 0 { &hung } else { &missing };
+            ten.insert(format!("s{index}"), entry.clone());
+        }
+        for (what, servers) in [
+            ("start to `initialize` reply, 0 upstreams", json!({})),
+            ("start to `initialize` reply, 10 upstreams, one hung", Value::Object(ten)),
+        ] {
+            let times = sampled(self.rounds.min(30), || drop(Client::start(&servers)));
+            // Dropping the client kills the server; that costs less than a tenth of it.
+            self.row(what, ms(median(&times)), "ms", Some(20.0), spread(&times));
+        }
+    }
+
+    fn executions(&mut self) {
+        let mut client = Client::start(&json!({}));
+        warm(&mut client);
+        let ping = sampled(self.rounds, || drop(client.ping()));
+        self.row("`ping` alone", ms(median(&ping)), "ms", None, spread(&ping));
+        for (what, language) in [
+            ("TypeScript `1+1`, fresh isolated guest", "typescript"),
+            ("JavaScript `1+1`, fresh isolated guest", "javascript"),
+        ] {
+            let call = json!({"language": language, "code": "1+1"});
+            let times = sampled(self.rounds, || {
+                assert_eq!(client.call("execute_code", &call).fine(), "2");
+            });
+            self.row(what, ms(median(&times)), "ms", Some(2.0), spread(&times));
+        }
+        let loops: Vec<u64> = (0..4)
+            .map(|_| {
+                client.send_call(
+                    "execute_code",
+                    &json!({"code": "while(true){}", "timeout_ms": 2000}),
+                )
+            })
+            .collect();
+        let pings = sampled(self.rounds.min(100), || drop(client.ping()));
+        self.row(
+            "`ping` while 4 guests loop, p99",
+            ms(percentile(&pings, 99)),
+            "ms",
+            Some(50.0),
+            spread(&pings),
+        );
+        for id in loops {
+            client.wait_call(id).failed();
+        }
+    }
+
+    fn calls(&mut self) {
+        let home = tempfile::tempdir().expect("a directory");
+        let script = home.path().join("echo.py");
+        fs::write(&script, ECHO).expect("written");
+        let direct = direct(&script, if self.rounds < 10 { 10 } else { 2_000 });
+        let entry = json!({"command": "python3", "args": [script]});
+        let mut client = Client::start(&json!({"echo": entry}));
+        warm(&mut client);
+        let timed = |client: &mut Client, rounds: usize, code: &str| {
+            let times = sampled(rounds, || drop(client.run(code).fine()));
+            median(&times)
+        };
+        let none = timed(&mut client, self.rounds, "0");
+        let one = timed(&mut client, self.rounds, "await tools.echo.echo({})");
+        let thousand = "for (let i = 0; i < 1000; i++) await tools.echo.echo({})";
+        let many = timed(&mut client, (self.rounds / 20).max(1), thousand);
+        let each = many.saturating_sub(none) / 1000;
+        let hundred = "for (let i = 0; i < 100; i++) await tools.echo.echo({})";
+        let hundred = timed(&mut client, (self.rounds / 4).max(1), hundred);
+        let gathered = "await Promise.all(Array.from({length: 100}, () => tools.echo.echo({})))";
+        let gathered = timed(&mut client, (self.rounds / 4).max(1), gathered);
+        let overhead = each.saturating_sub(direct);
+        self.row("the upstream alone, one round trip", us(direct), "µs", None, String::new());
+        self.row("one run with one tool call", ms(one), "ms", None, String::new());
+        self.row(
+            "tool call in a run, above the upstream's",
+            us(overhead),
+            "µs",
+            Some(100.0),
+            String::new(),
+        );
+        self.row(
+            "one run with 100 calls, one by one",
+            ms(hundred),
+            "ms",
+            Some(15.0),
+            String::new(),
+        );
+        self.row("one run with 100 calls at once", ms(gathered), "ms", Some(15.0), String::new());
+    }
+
+    fn throughput(&mut self) {
+        let mut client = Client::start(&json!({}));
+        warm(&mut client);
+        let total = self.rounds * 10;
+        let call = json!({"code": "1+1"});
+        let begun = Instant::now();
+        let mut under_way = std::collections::VecDeque::new();
+        for sent in 0..total {
+            under_way.push_back(client.send_call("execute_code", &call));
+            if sent >= 8 {
+                let id = under_way.pop_front().expect("eight are under way");
+                client.wait_call(id).fine();
+            }
+        }
+        for id in under_way {
+            client.wait_call(id).fine();
+        }
+        let rate = total as f64 / begun.elapsed().as_secs_f64();
+        self.row("executions per second, 8 at a time", rate, "/s", Some(800.0), String::new());
+    }
+
+    fn memory(&mut self) {
+        let mut client = Client::start(&json!({}));
+        warm(&mut client);
+        let server = client.child.id();
+        let family = descendants(server);
+        let all: f64 = family.iter().chain([&server]).map(|&pid| pss_mib(pid)).sum();
+        let note = format!("{} processes", family.len() + 1);
+        self.row(
+            "idle memory, server alone (PSS)",
+            pss_mib(server),
+            "MiB",
+            Some(20.0),
+            String::new(),
+        );
+        self.row("idle memory, all processes (PSS)", all, "MiB", Some(60.0), note);
+    }
+
+    fn others(&mut self) {
+        let run = |rounds: usize, program: &str, arguments: &[&str]| {
+            let works = Command::new(program).args(arguments).output().is_ok();
+            works.then(|| {
+                sampled(rounds, || {
+                    let output = Command::new(program).args(arguments).output().expect("it ran");
+                    assert!(output.status.success());
+                })
+            })
+        };
+        for (what, program, arguments) in [
+            ("beside: bare fork and exec of `true`", "true", &[][..]),
+            ("beside: node cold, `1+1`, no isolation", "node", &["-p", "1+1"][..]),
+            ("beside: deno cold, `1+1`", "deno", &["eval", "-p", "1+1"][..]),
+        ] {
+            if let Some(times) = run(self.rounds.min(50), program, arguments) {
+                self.row(what, ms(median(&times)), "ms", None, spread(&times));
+            }
+        }
+    }
+
+    fn row(
+        &mut self,
+        what: &'static str,
+        value: f64,
+        unit: &'static str,
+        aim: Option<f64>,
+        note: String,
+    ) {
+        self.rows.push(Row { what, value, unit, aim, note });
+    }
+
+    fn print(&self, as_json: bool) {
+        let mut out = std::io::stdout();
+        if as_json {
+            let rows: Vec<Value> = self
+                .rows
+                .iter()
+                .map(|row| json!({"what": row.what, "value": row.value, "unit": row.unit, "aim": row.aim}))
+                .collect();
+            writeln!(out, "{}", json!(rows)).expect("printed");
+            return;
+        }
+        for Row { what, value, unit, aim, note } in &self.rows {
+            let aim = aim.map_or(String::new(), |aim| format!("aim {aim}"));
+            writeln!(out, "{what:<52} {value:>9.2} {unit:<4} {aim:<9} {note}").expect("printed");
+        }
+    }
+}
+
+/// Fills the pool and the caches.
+fn warm(client: &mut Client) {
+    for _ in 0..8 {
+        client.run("0").fine();
+    }
+}
+
+/// The median round trip to the upstream without us.
+fn direct(script: &std::path::Path, rounds: usize) -> Duration {
+    let mut child = Command::new("python3")
+        .arg(script)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {}}});
+    let times = sampled(rounds, || {
+        writeln!(stdin, "{call}").expect("it reads");
+        lines.next().expect("it answers").expect("a line");
+    });
+    drop(stdin);
+    child.wait().expect("it ends");
+    median(&times)
+}
+
+fn sampled(rounds: usize, mut once: impl FnMut()) -> Vec<Duration> {
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|_| {
+            let begun = Instant::now();
+            once();
+            begun.elapsed()
+        })
+        .collect();
+    times.sort();
+    times
+}
+
+fn median(times: &[Duration]) -> Duration {
+    percentile(times, 50)
+}
+
+fn percentile(times: &[Duration], percent: usize) -> Duration {
+    times[(times.len() * percent / 100).min(times.len() - 1)]
+}
+
+fn spread(times: &[Duration]) -> String {
+    format!("p95 {:.2} ms", ms(percentile(times, 95)))
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn us(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Shared pages count in parts, as many as share them.
+fn pss_mib(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kib = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .and_then(|kib| kib.trim().parse().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}

@@ -1,0 +1,5 @@
+"""Reads nothing, answers nothing."""
+
+import time
+
+time.sleep(3600)
