@@ -9,7 +9,7 @@ pub enum ExecError {
     #[error("all {cap} workers are busy and {queued} requests wait; try again in {} s", .retry_after.as_secs())]
     Busy { cap: usize, queued: usize, retry_after: Duration },
     #[error("{0}; `codexec doctor` tells what to do, `sandbox.lowered` lets a layer go by name")]
-    Sandbox(#[source] Broken),
+    Sandbox(Broken),
     #[error("the worker did not start")]
     Start(#[source] io::Error),
 }

@@ -2,17 +2,20 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use codexec_sandbox::{Attempt, Cgroups, Launch, Layer, Missing, Posture, ZygoteLink};
 use codexec_types::{Admitted, Job};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
 use crate::slot::{Busy, Slot};
 use crate::{ExecError, Run};
+
+/// How long a slot beyond the warm ones waits for a guest.
+const LINGER: Duration = Duration::from_secs(10);
 
 /// How long the probe may take.
 const PROBE: Duration = Duration::from_secs(10);
@@ -26,7 +29,7 @@ pub struct Settings {
     pub memory_bytes: u64,
     /// How many guests may run at once.
     pub max: usize,
-    /// How many workers wait for one.
+    /// How many workers wait for one when nothing goes on.
     pub warm: usize,
     /// How many requests may wait for a worker, and how long.
     pub queue: usize,
@@ -42,8 +45,10 @@ pub(crate) struct Pool {
     settings: Settings,
     launch: Launch,
     zygote: tokio::sync::Mutex<Option<Arc<ZygoteLink>>>,
-    cgroups: OnceLock<Result<Cgroups, Missing>>,
-    idle: Mutex<Vec<Slot>>,
+    cgroups: OnceCell<Result<Cgroups, Missing>>,
+    /// Each with the time it began to wait; the newest is used first.
+    idle: Mutex<Vec<(Slot, Instant)>>,
+    is_trimming: AtomicBool,
     permits: Arc<Semaphore>,
     waiting: AtomicUsize,
 }
@@ -56,8 +61,9 @@ impl Workers {
             permits: Arc::new(Semaphore::new(settings.max)),
             settings,
             zygote: tokio::sync::Mutex::default(),
-            cgroups: OnceLock::new(),
+            cgroups: OnceCell::new(),
             idle: Mutex::default(),
+            is_trimming: AtomicBool::new(false),
             waiting: AtomicUsize::new(0),
         }))
     }
@@ -66,7 +72,7 @@ impl Workers {
     pub async fn warm(&self) -> Result<(), ExecError> {
         while self.0.idle().len() < self.0.settings.warm {
             let slot = self.0.open().await?;
-            self.0.idle().push(slot);
+            self.0.keep(slot);
         }
         Ok(())
     }
@@ -161,7 +167,7 @@ impl Pool {
     async fn slot(&self) -> Result<Slot, ExecError> {
         loop {
             let waiting = self.idle().pop();
-            match waiting {
+            match waiting.map(|(slot, _)| slot) {
                 Some(slot) if slot.is_alive() => return Ok(slot),
                 Some(dead) => drop(dead),
                 None => return self.open().await,
@@ -169,17 +175,20 @@ impl Pool {
         }
     }
 
-    fn keep(&self, slot: Slot) {
+    fn keep(self: &Arc<Self>, slot: Slot) {
         let mut idle = self.idle();
-        if idle.len() < self.settings.warm {
-            idle.push(slot);
+        idle.push((slot, Instant::now()));
+        let is_many = idle.len() > self.settings.warm;
+        drop(idle);
+        if is_many && !self.is_trimming.swap(true, Ordering::Relaxed) {
+            tokio::spawn(trim(Arc::downgrade(self)));
         }
     }
 
     async fn open(&self) -> Result<Slot, ExecError> {
         let begun = Instant::now();
         let zygote = self.zygote().await?;
-        let cgroups = self.cgroups().await?;
+        let cgroups = self.cgroups().await;
         let memory_bytes = self.settings.memory_bytes;
         let opened = Slot::open(&zygote, &self.launch, memory_bytes, cgroups).await;
         if let Err(ExecError::Start(_)) = &opened {
@@ -201,25 +210,37 @@ impl Pool {
         Ok(Arc::clone(zygote.insert(Arc::new(started))))
     }
 
-    async fn cgroups(&self) -> Result<Result<&Cgroups, Missing>, ExecError> {
-        if self.cgroups.get().is_none() {
-            let find = || {
-                Cgroups::find()
-                    .map_err(|error| Missing { layer: Layer::Cgroup, reason: error.to_string() })
-            };
-            let found = tokio::task::spawn_blocking(find).await.map_err(io::Error::other)?;
-            // Somebody else may have been faster; theirs is as good.
-            let _ = self.cgroups.set(found);
-        }
-        Ok(match self.cgroups.get() {
-            Some(Ok(cgroups)) => Ok(cgroups),
-            Some(Err(missing)) => Err(missing.clone()),
-            None => Err(Missing { layer: Layer::Cgroup, reason: "not looked for".to_owned() }),
-        })
+    async fn cgroups(&self) -> Result<&Cgroups, Missing> {
+        let missing = |reason: String| Missing { layer: Layer::Cgroup, reason };
+        let find = || async {
+            let found = tokio::task::spawn_blocking(Cgroups::find).await;
+            found
+                .map_err(|error| missing(error.to_string()))?
+                .map_err(|error| missing(error.to_string()))
+        };
+        self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Slot>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Slot, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// After a rush, closes the slots that nobody has needed for a while. Ends when only the warm
+/// ones are left, or the pool is gone.
+async fn trim(pool: Weak<Pool>) {
+    loop {
+        tokio::time::sleep(LINGER).await;
+        let Some(pool) = pool.upgrade() else { return };
+        let mut idle = pool.idle();
+        let many = idle.len().saturating_sub(pool.settings.warm);
+        let old = idle.iter().take(many).take_while(|(_, since)| since.elapsed() >= LINGER).count();
+        let closed: Vec<_> = idle.drain(..old).collect();
+        if idle.len() <= pool.settings.warm {
+            pool.is_trimming.store(false, Ordering::Relaxed);
+            return;
+        }
+        drop((idle, closed));
     }
 }
 

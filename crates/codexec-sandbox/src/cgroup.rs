@@ -6,6 +6,7 @@ mod place;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,7 +29,7 @@ pub struct Group {
 struct Base {
     place: Place,
     free: Mutex<Vec<u32>>,
-    made: std::sync::atomic::AtomicU32,
+    made: AtomicU32,
 }
 
 impl Cgroups {
@@ -50,9 +51,8 @@ impl Cgroups {
     }
 
     pub fn group(&self, memory_bytes: u64, processes: u32) -> io::Result<Group> {
-        let used = self.0.free().pop();
-        let number =
-            used.unwrap_or_else(|| self.0.made.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+        let made = || self.0.made.fetch_add(1, Ordering::Relaxed);
+        let number = self.0.take_free().unwrap_or_else(made);
         let group = Group { base: Arc::clone(&self.0), number };
         for directory in group.directories() {
             match fs::create_dir(&directory) {
@@ -95,6 +95,17 @@ impl Drop for Group {
 }
 
 impl Base {
+    /// A group that was given back and whose processes are gone.
+    fn take_free(&self) -> Option<u32> {
+        let mut free = self.free();
+        let is_empty = |number: u32| {
+            let mut files = self.place.directories(number).map(|dir| dir.join("cgroup.procs"));
+            files.all(|file| fs::read(file).is_ok_and(|processes| processes.is_empty()))
+        };
+        let at = free.iter().position(|number| is_empty(*number))?;
+        Some(free.swap_remove(at))
+    }
+
     fn free(&self) -> std::sync::MutexGuard<'_, Vec<u32>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Run, Usage, Workers};
 use codexec_gateway::Gateway;
-use codexec_store::{Finish, Store};
+use codexec_store::Finish;
 use codexec_types::{Admitted, Answer, Ask, Ending, Event, ExecutionId, Outcome, Policy, Request};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -10,14 +10,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ExecuteError;
+use crate::{ExecuteError, Records};
 
 /// The parts of the server. One per process.
 pub struct App {
     pub policy: Policy,
     pub workers: Workers,
     pub gateway: Gateway,
-    pub store: Store,
+    pub records: Records,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -53,9 +53,9 @@ struct Trace {
 const DRAIN: Duration = Duration::from_secs(10);
 
 impl App {
-    pub fn new(policy: Policy, workers: Workers, gateway: Gateway, store: Store) -> App {
+    pub fn new(policy: Policy, workers: Workers, gateway: Gateway, records: Records) -> App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
-        App { policy, workers, gateway, store, stopping, executions }
+        App { policy, workers, gateway, records, stopping, executions }
     }
 
     /// Ends everything: executions first, each with its record, then the upstreams.
@@ -82,7 +82,8 @@ impl App {
         let id = new_id()?;
         let begun = Instant::now();
         // Written before the start, so that a crash of ours leaves a trace.
-        self.store.begin(&id, &admitted, SystemTime::now()).await?;
+        let store = self.records.store().await?;
+        store.begin(&id, &admitted, SystemTime::now()).await?;
         let mut trace = Trace::default();
         let driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
         let duration = begun.elapsed();
@@ -104,7 +105,7 @@ impl App {
             cpu: Some(trace.usage.cpu),
         };
         // An execution we cannot log is an error, even if the code ran.
-        self.store.finish(&id, finish).await?;
+        store.finish(&id, finish).await?;
         let (output, usage) = (trace.output, trace.usage);
         Ok(Execution { id, outcome: driven?, output, usage, duration })
     }

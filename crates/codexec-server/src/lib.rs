@@ -7,11 +7,13 @@ mod budget;
 mod error;
 mod execute;
 pub mod mcp;
+mod records;
 mod reply;
 mod tool_text;
 
 pub use budget::Budget;
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
+pub use records::Records;
 pub use reply::{Reply, failure, reply};
 pub use tool_text::tool_text;

@@ -117,7 +117,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        resource::read(&self.app.store, &request.uri).await
+        resource::read(&self.app.records, &request.uri).await
     }
 
     async fn list_prompts(

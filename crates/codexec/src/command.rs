@@ -19,7 +19,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .context("CODEXEC_LOG; write it like warn or codexec_gateway=debug")?;
     // Standard output belongs to MCP.
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
     runtime.block_on(async {
         let parts = Parts::read(&cli.common)?;
         match cli.command.unwrap_or(Command::Serve) {

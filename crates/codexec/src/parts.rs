@@ -2,13 +2,12 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{Gateway, Problem};
-use codexec_server::App;
-use codexec_store::Store;
+use codexec_server::{App, Records};
 
 use crate::cli::Common;
 use crate::config::{Config, File};
@@ -53,13 +52,12 @@ impl Parts {
         })
     }
 
-    /// Opens the state and takes over what a server that died has left.
-    pub(crate) async fn app(self) -> anyhow::Result<App> {
+    /// Starts nothing yet.
+    pub(crate) fn app(self) -> anyhow::Result<App> {
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let store = Store::open(&self.home.join("codexec.db")).await?;
-        store.interrupt_leftovers(SystemTime::now()).await?;
-        Ok(App::new(self.config.policy, workers, self.gateway, store))
+        let records = Records::at(self.home.join("codexec.db"));
+        Ok(App::new(self.config.policy, workers, self.gateway, records))
     }
 }
 

@@ -22,7 +22,11 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         }
         Err(error) => (json!({"error": error.to_string()}), false),
     };
-    let (store, is_stored) = match app.store.counts().await {
+    let counts = match app.records.store().await {
+        Ok(store) => store.counts().await,
+        Err(error) => Err(error),
+    };
+    let (store, is_stored) = match counts {
         Ok(counts) => (json!({"executions": counts.total}), true),
         Err(error) => (json!({"error": error.to_string()}), false),
     };

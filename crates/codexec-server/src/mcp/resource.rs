@@ -1,9 +1,10 @@
 //! What did not fit into a reply can be read whole: `codexec://executions/{id}`.
 
-use codexec_store::Store;
 use codexec_types::ExecutionId;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
+
+use crate::Records;
 
 const PREFIX: &str = "codexec://executions/";
 
@@ -13,14 +14,16 @@ pub(super) fn template() -> ResourceTemplate {
         .with_mime_type("text/plain")
 }
 
-pub(super) async fn read(store: &Store, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
+pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
     let missing = || {
         let message = format!("there is no resource {uri:?} here; write {PREFIX}exec_<32 hex>");
         ErrorData::resource_not_found(message, None)
     };
     let id = uri.strip_prefix(PREFIX).and_then(ExecutionId::parse).ok_or_else(missing)?;
-    let found =
-        store.get(&id).await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let failed =
+        |error: codexec_store::StoreError| ErrorData::internal_error(error.to_string(), None);
+    let store = records.store().await.map_err(failed)?;
+    let found = store.get(&id).await.map_err(failed)?;
     let execution = found.ok_or_else(missing)?;
     let mut text = execution.output.unwrap_or_default();
     if let Some(value) = execution.value {

@@ -23,7 +23,7 @@ pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
         tool_calls: request.asked.tool_calls.unwrap_or(policy_limits.tool_calls),
         ..policy_limits
     };
-    let app = parts.app().await?;
+    let app = parts.app()?;
     let cancel = CancellationToken::new();
     let (progress, watched) = watch::channel(Progress::default());
     let executed = {

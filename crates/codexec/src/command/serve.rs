@@ -8,14 +8,17 @@ use tokio_util::sync::CancellationToken;
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
-    let app = Arc::new(parts.app().await?);
+    let app = Arc::new(parts.app()?);
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let warm = tokio::spawn({
-        let workers = app.workers.clone();
+        let app = Arc::clone(&app);
         async move {
-            if let Err(error) = workers.warm().await {
+            if let Err(error) = app.records.store().await {
+                tracing::warn!(error = &error as &dyn std::error::Error, "nothing can be recorded");
+            }
+            if let Err(error) = app.workers.warm().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "no guest can run here");
             }
         }

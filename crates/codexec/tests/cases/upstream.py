@@ -47,7 +47,7 @@ def act(step, request):
     do, id = step["do"], request.get("id")
     head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % (id or 0)
     if do == "raw":
-        raw(step["text"].encode() + b"\n")
+        raw((step["text"].encode() + b"\n") * step.get("times", 1))
         return False
     if do == "raw_hex":
         raw(bytes.fromhex(step["hex"]) + (b"\n" if step.get("nl") else b""))

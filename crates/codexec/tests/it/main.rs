@@ -8,4 +8,10 @@
     reason = "test helpers are not test functions to clippy"
 )]
 
+mod bad_input;
+mod cli;
+mod clients;
+mod guide;
+mod startup;
 mod support;
+mod world;

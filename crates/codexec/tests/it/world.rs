@@ -83,15 +83,22 @@ fn check_thrown(client: &mut Client, calls: &[(&str, Value)]) {
 fn an_unknown_name_fails_with_the_nearest_real_ones() {
     let Some(world) = World::find() else { return };
     let on_time = |tool: &str, near: &str| {
-        json!(["TOOL_NOT_FOUND", "time", tool,
-            format!("no tool {tool:?} on server \"time\"; did you mean {near}?")])
+        json!([
+            "TOOL_NOT_FOUND",
+            "time",
+            tool,
+            format!("no tool {tool:?} on server \"time\"; did you mean {near}?")
+        ])
     };
     let nowhere = |message: &str| json!(["TOOL_NOT_FOUND", null, null, message]);
     check_thrown(
         &mut world.client(),
         &[
             ("tools.time.convert_tme({})", on_time("convert_tme", "convert_time")),
-            ("callTool('time', 'get_curent_time', {})", on_time("get_curent_time", "get_current_time")),
+            (
+                "callTool('time', 'get_curent_time', {})",
+                on_time("get_curent_time", "get_current_time"),
+            ),
             ("callMCPTool('mcp__time__convert_tim', {})", on_time("convert_tim", "convert_time")),
             ("getToolSchema('time.convert_tim')", on_time("convert_tim", "convert_time")),
             ("tools.tim.convert_time({})", nowhere("no server \"tim\"; did you mean time?")),
@@ -116,7 +123,11 @@ fn wrong_arguments_are_refused_with_the_field_and_what_is_allowed() {
         &[
             (
                 "tools.time.convert_time({ source_timezone: 'UTC', time: '12:00' })",
-                wrong("time", "convert_time", &format!(": `target_timezone` is missing; {parameters}")),
+                wrong(
+                    "time",
+                    "convert_time",
+                    &format!(": `target_timezone` is missing; {parameters}"),
+                ),
             ),
             (
                 "tools.time.convert_time({ source_timezone: 5, time: '', target_timezone: 'UTC' })",
@@ -229,9 +240,8 @@ fn more_tool_calls_than_asked_for_end_the_execution() {
     let Some(world) = World::find() else { return };
     let mut client = world.client();
     let code = "for (const n of [1, 2, 3]) await tools.everything.echo({ message: String(n) });";
-    let mut call = |most: u32| {
-        client.call("execute_code", &json!({"code": code, "max_tool_calls": most}))
-    };
+    let mut call =
+        |most: u32| client.call("execute_code", &json!({"code": code, "max_tool_calls": most}));
     assert_eq!(call(3).fine(), "null");
     assert_eq!(
         call(2).failed(),
@@ -296,7 +306,13 @@ fn health_lists_the_servers() {
         assert_eq!(health["healthy"], true, "{text}");
         let servers = health["servers"].as_array().expect("servers").iter();
         let rows = servers.map(|server| {
-            json!([server["name"], server["state"], server["tools"], server["calls"], server["error"]])
+            json!([
+                server["name"],
+                server["state"],
+                server["tools"],
+                server["calls"],
+                server["error"]
+            ])
         });
         let rows = Value::Array(rows.collect());
         // Before the borrow of the client ends.

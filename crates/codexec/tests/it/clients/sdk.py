@@ -66,7 +66,7 @@ async def main():
             "tools": [tool.name for tool in (await client.list_tools()).tools],
             "templates": [template.uri_template for template in templates.resource_templates],
             "returned": text(await client.call_tool("execute_code", {"code": "[1, 2].map((n): number => n * 2)"})),
-            "threw": text(await client.call_tool("execute_code", {"code": "null.x"})),
+            "threw": text(await client.call_tool("execute_code", {"code": "\nthrow new Error('no')"})),
             "refused": text(await client.call_tool("execute_code", {"code": "1", "timeout_ms": 0})),
             "cancelled": await cancelled(client),
             "resource": await resource(client),

@@ -1,0 +1,177 @@
+//! Attack cases against the built binary: data in `cases/attacks.jsonl`, verdicts by what the host
+//! sees. A test for each area, and every failing case in its message.
+
+pub(crate) mod bench;
+mod case;
+mod drive;
+pub(crate) mod host;
+pub(crate) mod recorder;
+mod verdict;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use bench::Bench;
+use case::{Case, fill};
+use verdict::{Deed, problems, seen};
+
+/// Only `fake` may be called: `denied` and `fake2` are there, and must never hear of it.
+const SETTINGS: &str = "[tools]\nallowed = [\"fake.*\"]\n";
+
+#[test]
+fn js_escape_cases() {
+    check(&cases("js-escape"));
+}
+
+#[test]
+fn js_policy_cases() {
+    check(&cases("js-policy"));
+}
+
+#[test]
+fn js_time_cases() {
+    check(&cases("js-time"));
+}
+
+#[test]
+fn js_memory_cases() {
+    check(&cases("js-mem"));
+}
+
+#[test]
+fn js_output_cases() {
+    check(&cases("js-output"));
+}
+
+#[test]
+fn js_bridge_cases() {
+    check(&cases("js-bridge"));
+}
+
+#[test]
+fn js_sampling_cases() {
+    check(&cases("js-sampling"));
+}
+
+#[test]
+fn ts_parser_cases() {
+    check(&cases("ts-parser"));
+}
+
+#[test]
+fn upstream_cases() {
+    let failed: Vec<String> = cases("upstream").iter().filter_map(drive::upstream).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn client_cases() {
+    let failed: Vec<String> = cases("http").iter().filter_map(drive::client).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn no_case_is_left_out() {
+    let areas = ["escape", "policy", "time", "mem", "output", "bridge", "sampling"];
+    let areas = areas.map(|area| format!("js-{area}"));
+    for case in case::all() {
+        let is_run = areas.contains(&case.area)
+            || ["ts-parser", "upstream", "http"].contains(&case.area.as_str());
+        assert!(is_run, "{} is of the area {}, which nobody runs", case.id, case.area);
+    }
+}
+
+/// The cases of an area that mean something here. There is no sampling yet.
+fn cases(area: &str) -> Vec<Case> {
+    let mut cases = case::all();
+    cases.retain(|case| case.area == area);
+    assert!(!cases.is_empty(), "no case of {area}");
+    cases.retain(|case| match case.applies_if.as_deref() {
+        None | Some("stdio") => true,
+        Some(absent) => {
+            eprintln!("SKIPPED: {} needs {absent}, which codexec does not have", case.id);
+            false
+        }
+    });
+    cases
+}
+
+/// Runs code cases on one server; on a new one after a failure.
+fn check(cases: &[Case]) {
+    let mut failed = Vec::new();
+    let mut bench = None;
+    let mut control = None;
+    for case in cases {
+        let outcome = attempt(|| {
+            for permitted in permissions(case) {
+                granted(control.get_or_insert_with(|| start("")), &permitted);
+            }
+            attack(bench.get_or_insert_with(|| start(SETTINGS)), case)
+        });
+        if !outcome.is_empty() {
+            failed.push(format!("{}: {}", case.id, outcome.join("; ")));
+            (bench, control) = (None, None);
+        }
+    }
+    for server in [bench, control].iter_mut().flatten() {
+        failed.extend(server.broken_records());
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What went wrong, be it by a verdict or by a panic of the harness.
+fn attempt(run: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        vec![text.unwrap_or_else(|| "the harness panicked".to_owned())]
+    })
+}
+
+fn start(settings: &str) -> Bench {
+    let upstreams = verdict::COUNTED.map(|name| (name, json!({})));
+    Bench::start(&upstreams, settings)
+}
+
+/// The calls that a case must not get through, as (server, tool).
+fn permissions(case: &Case) -> Vec<(String, String)> {
+    let pair = |check: &String| {
+        let whose = check.strip_prefix("upstream_calls(")?.strip_suffix(")==0")?;
+        let (server, tool) = whose.split_once(':').unwrap_or((whose, "echo"));
+        Some((server.to_owned(), tool.to_owned()))
+    };
+    case.oracle.host.iter().filter_map(pair).collect()
+}
+
+/// The control: with permission the same call does get through. Without it, "nothing arrived"
+/// would say nothing.
+fn granted(control: &mut Bench, (server, tool): &(String, String)) {
+    let before = control.recorders.calls(server, Some(tool)).len();
+    let code = format!("return await callTool({server:?}, {tool:?}, {{}})");
+    let answered = control.run(&code, &json!({"allowed_tools": ["*"]}));
+    assert_eq!(answered.status, "ok", "the control of {server}.{tool}: {}", answered.text);
+    let after = control.recorders.calls(server, Some(tool)).len();
+    assert_eq!(after, before + 1, "the control of {server}.{tool} did not arrive");
+}
+
+/// Runs one case of code, with a sibling beside it.
+fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
+    let names = bench.names(&case.id);
+    let code = fill(case.request.as_str().expect("code"), &names);
+    let before = bench.before();
+    let seen = seen(bench);
+    let begun = Instant::now();
+    let attack = bench.send(&case.language, &code, &case.opts);
+    let sibling = bench.send("typescript", "return 'sibling ' + 6 * 7", &Value::Null);
+    bench.client.ping();
+    let answered = bench.answered(attack);
+    let wall = begun.elapsed();
+    let sibling = bench.answered(sibling);
+    let deed = Deed { status: answered.status, wall, seen, before };
+    let mut problems = problems(bench, &case.oracle, &deed);
+    if sibling.text != "sibling 42" {
+        problems.push(format!("the sibling said {}", sibling.text));
+    }
+    problems
+}

@@ -1,0 +1,289 @@
+//! One server with everything around it that a case may attack.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::host::{
+    AFTERMATH, Listener, cgroups, files, memory_kib, sandbox_processes, secret, within,
+};
+use super::recorder::Recorders;
+use crate::support::{Client, PATIENCE};
+
+/// How many workers wait, so that it is known how many processes there are at rest.
+const WARM: usize = 2;
+/// The zygote, and a keeper and a worker in each slot.
+const AT_REST: usize = 1 + 2 * WARM;
+/// A variable of the server's own.
+const SECRET_NAME: &str = "CODEXEC_IT_SECRET";
+
+pub(crate) struct Bench {
+    pub(crate) client: Client,
+    pub(crate) recorders: Recorders,
+    pub(crate) listener: Listener,
+    canary: PathBuf,
+    outdir: PathBuf,
+    /// The canary's content, and the value of the server's variable.
+    secrets: [String; 2],
+    /// The ids of the executions that took place.
+    executions: BTreeSet<String>,
+    /// Everything that was answered.
+    pub(crate) said: Vec<String>,
+    folder: TempDir,
+}
+
+/// What there was before a case.
+pub(crate) struct Before {
+    processes: BTreeSet<u32>,
+    cgroups: usize,
+    executions: usize,
+    pub(crate) connections: usize,
+    outdir: BTreeSet<(PathBuf, u64)>,
+    state: BTreeSet<PathBuf>,
+    pub(crate) rss_kib: u64,
+    log_bytes: u64,
+}
+
+/// How a call ended, in the words of the oracles.
+#[derive(Clone, Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: &'static str,
+    pub(crate) text: String,
+    pub(crate) whole: String,
+}
+
+impl Bench {
+    /// Starts a server with these upstreams and settings.
+    pub(crate) fn start(upstreams: &[(&str, Value)], settings: &str) -> Bench {
+        let folder = tempfile::tempdir().expect("a directory");
+        let recorders = Recorders::new(folder.path());
+        let (canary, outdir) = (folder.path().join("canary"), folder.path().join("out"));
+        let secrets = [secret(), secret()];
+        std::fs::write(&canary, &secrets[0]).expect("written");
+        std::fs::create_dir(&outdir).expect("made");
+        std::fs::write(outdir.join("sentinel"), "untouched").expect("written");
+        let entry = |(name, plan): &(&str, Value)| {
+            ((*name).to_owned(), recorders.entry(name, plan))
+        };
+        let servers = Value::Object(upstreams.iter().map(entry).collect());
+        let settings = format!("[workers]\nwarm = {WARM}\n{settings}");
+        let client = Client::with(&servers, |command| {
+            configure(command, &settings);
+            command.env("CANARY", &canary).env(SECRET_NAME, &secrets[1]);
+        });
+        let listener = Listener::new();
+        Bench {
+            client,
+            recorders,
+            listener,
+            canary,
+            outdir,
+            secrets,
+            executions: BTreeSet::new(),
+            said: Vec::new(),
+            folder,
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.client.child.id()
+    }
+
+    pub(crate) fn names(&self, id: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("ID", id.to_owned()),
+            ("CANARY", self.canary.display().to_string()),
+            ("OUTDIR", self.outdir.display().to_string()),
+            ("PORT", self.listener.port.to_string()),
+            ("STATE", self.state().display().to_string()),
+            ("HOME", self.client.home.path().display().to_string()),
+            ("SERVER", self.pid().to_string()),
+            ("SECRET_NAME", SECRET_NAME.to_owned()),
+            ("HOSTFN", "callTool".to_owned()),
+            ("EXEC_TOOL", "execute_code".to_owned()),
+        ]
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.client.home.path().join("state")
+    }
+
+    /// Sends code; `opts` are further arguments.
+    pub(crate) fn send(&mut self, language: &str, code: &str, opts: &Value) -> u64 {
+        let mut arguments = json!({"code": code, "language": language});
+        for (key, value) in opts.as_object().into_iter().flatten() {
+            arguments[key] = value.clone();
+        }
+        self.client.send_call("execute_code", &arguments)
+    }
+
+    pub(crate) fn answered(&mut self, id: u64) -> Answered {
+        let reply = self.client.wait(id);
+        let meta = &reply["result"]["_meta"]["codexec/execution"]["id"];
+        if let Some(execution) = meta.as_str() {
+            self.executions.insert(execution.to_owned());
+        }
+        let answered = answered(&reply);
+        self.said.push(answered.whole.clone());
+        answered
+    }
+
+    pub(crate) fn run(&mut self, code: &str, opts: &Value) -> Answered {
+        let id = self.send("javascript", code, opts);
+        self.answered(id)
+    }
+
+    /// Waits until the pool is full, and looks around.
+    pub(crate) fn before(&mut self) -> Before {
+        let pid = self.pid();
+        let is_full = within(PATIENCE, || sandbox_processes(pid).len() == AT_REST);
+        assert!(is_full, "the pool does not fill up: {:?}", sandbox_processes(pid));
+        super::host::reset_peak(pid);
+        self.said.clear();
+        Before {
+            processes: sandbox_processes(pid),
+            cgroups: cgroups(pid).len(),
+            executions: self.executions.len(),
+            connections: self.listener.connections(),
+            outdir: files(&self.outdir),
+            state: self.state_files(),
+            rss_kib: memory_kib(pid, "VmRSS"),
+            log_bytes: self.log_bytes(),
+        }
+    }
+
+    /// What must hold after every case, and does not.
+    pub(crate) fn broken_promises(&mut self, before: &Before) -> Vec<String> {
+        let mut broken = Vec::new();
+        let mut must = |holds: bool, what: &str| {
+            if !holds {
+                broken.push(what.to_owned());
+            }
+        };
+        let pid = self.pid();
+        let is_alive = self.client.child.try_wait().expect("our child").is_none();
+        must(is_alive, "the server has ended");
+        if is_alive {
+            self.client.ping();
+        }
+        must(
+            within(AFTERMATH, || self.is_clean(before)),
+            &format!("left behind: {:?}, {:?}", sandbox_processes(pid), cgroups(pid)),
+        );
+        let canary = std::fs::read_to_string(&self.canary).unwrap_or_default();
+        must(canary == self.secrets[0], "the canary was changed");
+        must(files(&self.outdir) == before.outdir, "something was written outside");
+        let said = format!("{:?}{:?}{}", self.said, self.client.others, self.client.stderr());
+        must(!self.secrets.iter().any(|secret| said.contains(secret)), "a secret was said");
+        broken
+    }
+
+    /// The worker that ran is gone, and there are no more processes than wait for work.
+    fn is_clean(&self, before: &Before) -> bool {
+        let now = sandbox_processes(self.pid());
+        let has_run = self.executions.len() > before.executions;
+        let is_gone = !has_run || before.processes.difference(&now).next().is_some();
+        is_gone && now.len() <= AT_REST && cgroups(self.pid()).len() <= before.cgroups
+    }
+
+    /// What must hold of a server at the end: one finished record for each execution, and no
+    /// secret in any file of the state.
+    pub(crate) fn broken_records(&mut self) -> Vec<String> {
+        let mut broken = Vec::new();
+        let rows = rows(&self.state(), "select id, status from executions");
+        let recorded: BTreeSet<String> =
+            rows.iter().map(|row| row[0].as_str().unwrap_or_default().to_owned()).collect();
+        if recorded != self.executions || rows.len() != self.executions.len() {
+            broken.push("not one record for each execution".to_owned());
+        }
+        if rows.iter().any(|row| row[1] == "running") {
+            broken.push("a record was not finished".to_owned());
+        }
+        for (path, _) in files(self.client.home.path()) {
+            let content = std::fs::read(&path).unwrap_or_default();
+            let holds = |secret: &String| content.windows(32).any(|w| w == secret.as_bytes());
+            if self.secrets.iter().any(holds) {
+                broken.push(format!("a secret is in {}", path.display()));
+            }
+        }
+        broken
+    }
+
+    pub(crate) fn has_new_state(&self, before: &Before) -> bool {
+        self.state_files() != before.state
+    }
+
+    pub(crate) fn log_growth(&self, before: &Before) -> u64 {
+        self.log_bytes().saturating_sub(before.log_bytes)
+    }
+
+    fn state_files(&self) -> BTreeSet<PathBuf> {
+        files(self.client.home.path()).into_iter().map(|(path, _)| path).collect()
+    }
+
+    /// Standard error, and whatever else is written that is not the database.
+    fn log_bytes(&self) -> u64 {
+        let is_log = |path: &Path| {
+            !path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("codexec.db"))
+        };
+        let files = files(self.client.home.path());
+        files.iter().filter(|(path, _)| is_log(path)).map(|(_, bytes)| bytes).sum()
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// Writes the settings where this command will look for them.
+pub(crate) fn configure(command: &mut Command, settings: &str) {
+    let home = command.get_envs().find(|(key, _)| *key == "CODEXEC_HOME");
+    let home = PathBuf::from(home.and_then(|(_, value)| value).expect("a home"));
+    std::fs::create_dir_all(&home).expect("made");
+    std::fs::write(home.join("config.toml"), settings).expect("written");
+}
+
+pub(crate) fn answered(reply: &Value) -> Answered {
+    let result = &reply["result"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    let status = if reply.get("error").is_some() {
+        "bad_request"
+    } else if result["isError"] == true {
+        status_of(text.split(':').next().unwrap_or_default())
+    } else {
+        "ok"
+    };
+    Answered { status, text, whole: reply.to_string() }
+}
+
+fn status_of(code: &str) -> &'static str {
+    match code {
+        "TIMEOUT" => "timeout",
+        "MEMORY_LIMIT" => "oom",
+        "OUTPUT_LIMIT" | "MAX_TOOL_CALLS_EXCEEDED" => "limit",
+        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" => "denied",
+        code if code.starts_with("INVALID_") => "bad_request",
+        _ => "fail",
+    }
+}
+
+/// The rows of the server's database, read beside it.
+pub(crate) fn rows(state: &Path, sql: &str) -> Vec<Value> {
+    let program = "import json, sqlite3, sys\n\
+         base = sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True, timeout=30)\n\
+         print(json.dumps(base.execute(sys.argv[2]).fetchall()))";
+    let mut python = Command::new("python3");
+    let output = python
+        .args(["-c", program])
+        .arg(state.join("codexec.db"))
+        .arg(sql)
+        .output()
+        .expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).expect("rows");
+    rows.as_array().expect("rows").clone()
+}
+

@@ -1,0 +1,109 @@
+//! Cases that are a list of steps: a scripted upstream and what is done with it, or raw bytes on
+//! the server's standard input.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::bench::{Answered, Bench, answered};
+use super::case::{Case, fill, fill_all, texts};
+use super::verdict::{Deed, problems, seen, worst};
+use super::{attempt, start};
+
+/// Runs a case against an upstream of its own; what is wrong, if anything is.
+pub(super) fn upstream(case: &Case) -> Option<String> {
+    let broken = attempt(|| {
+        let name = case.request["upstream"]["name"].as_str().unwrap_or("fake").to_owned();
+        // The plan needs names that only a bench has; an empty one stands in for it until then.
+        let mut bench = Bench::start(&[(&name, json!({}))], "");
+        let names = bench.names(&case.id);
+        bench.recorders.entry(&name, &fill_all(&case.request["upstream"], &names));
+        let before = bench.before();
+        let seen = seen(&bench);
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        let mut problems = Vec::new();
+        for step in case.request["drive"].as_array().expect("steps") {
+            let Some(answered) = drive(&mut bench, &name, step, &names) else { continue };
+            for text in texts(&step["forbid"]).iter().filter(|t| answered.whole.contains(*t)) {
+                problems.push(format!("it said {text:?}"));
+            }
+            answers.push(answered);
+        }
+        let deed = Deed { status: worst(&answers), wall: begun.elapsed(), seen, before };
+        let mut oracle = case.oracle.clone();
+        oracle.require = oracle.require.iter().map(|text| fill(text, &names)).collect();
+        problems.extend(super::verdict::problems(&mut bench, &oracle, &deed));
+        problems.extend(bench.broken_records());
+        problems
+    });
+    (!broken.is_empty()).then(|| format!("{}: {}", case.id, broken.join("; ")))
+}
+
+fn drive(
+    bench: &mut Bench,
+    server: &str,
+    step: &Value,
+    names: &[(&str, String)],
+) -> Option<Answered> {
+    match step["op"].as_str().expect("an op") {
+        // Asks for the server's tools, which starts it.
+        "connect" => Some(bench.run(&format!("return Object.keys(tools[{server:?}])"), &json!({}))),
+        "discover" => {
+            let id = bench.client.send_call("search_tools", &json!({"query": "echo tool"}));
+            Some(bench.answered(id))
+        }
+        "exec" => {
+            let code = fill(step["code"].as_str().expect("code"), names);
+            let id = bench.send(step["language"].as_str().expect("a language"), &code, &step["opts"]);
+            Some(bench.answered(id))
+        }
+        other if step["optional"] == true => {
+            eprintln!("SKIPPED: the step {other}, which codexec does not have");
+            None
+        }
+        other => panic!("nobody knows how to {other}"),
+    }
+}
+
+/// Runs a case of a hostile client; what is wrong, if anything is.
+pub(super) fn client(case: &Case) -> Option<String> {
+    let broken = attempt(|| {
+        let mut bench = start("");
+        let names = bench.names(&case.id);
+        let before = bench.before();
+        let seen = seen(&bench);
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        for step in case.request["steps"].as_array().expect("steps") {
+            match step["op"].as_str().expect("an op") {
+                "stdin" => {
+                    let text = fill(step["text"].as_str().expect("text"), &names);
+                    bench.client.write_bytes(text.as_bytes());
+                }
+                "stdin_hex" => bench.client.write_bytes(&bytes(&step["hex"])),
+                "mcp" => {
+                    let method = step["method"].as_str().expect("a method");
+                    let reply = bench.client.request(method, &json!({}));
+                    assert_eq!(step["expect"], answered(&reply).status, "{reply}");
+                    answers.push(answered(&reply));
+                }
+                other => panic!("nobody knows how to {other}"),
+            }
+        }
+        let deed = Deed { status: worst(&answers), wall: begun.elapsed(), seen, before };
+        let mut problems = problems(&mut bench, &case.oracle, &deed);
+        let next = bench.run("return 6 * 7", &json!({})).text;
+        if next != "42" {
+            problems.push(format!("the next execution said {next}"));
+        }
+        problems
+    });
+    (!broken.is_empty()).then(|| format!("{}: {}", case.id, broken.join("; ")))
+}
+
+fn bytes(hex: &Value) -> Vec<u8> {
+    let hex = hex.as_str().expect("hex").as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    hex.chunks(2).map(|pair| byte(pair).expect("two digits")).collect()
+}

@@ -1,0 +1,148 @@
+//! The host's side of the evidence: processes, cgroups, memory, files, connections. Nothing here
+//! believes what a guest says.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::support::descendants;
+
+/// How long after an answer something of a guest may still be there.
+pub(crate) const AFTERMATH: Duration = Duration::from_secs(2);
+
+/// Waits for a state of the host that nobody announces.
+pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The sandbox's processes below the server: all but the upstreams.
+pub(crate) fn sandbox_processes(server: u32) -> BTreeSet<u32> {
+    let is_upstream = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("upstream.py")
+    };
+    descendants(server).into_iter().filter(|pid| !is_upstream(pid)).collect()
+}
+
+/// The cgroup directories of this server, on every hierarchy.
+pub(crate) fn cgroups(server: u32) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for base in bases(Path::new("/sys/fs/cgroup"), &format!("codexec-{server}"), 6) {
+        collect(&base, &mut found);
+    }
+    found
+}
+
+fn bases(at: &Path, name: &str, depth: u32) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(at) else { return Vec::new() };
+    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
+    folders
+        .flat_map(|entry| {
+            if entry.file_name() == name {
+                vec![entry.path()]
+            } else if depth > 0 {
+                bases(&entry.path(), name, depth - 1)
+            } else {
+                Vec::new()
+            }
+        })
+        .collect()
+}
+
+fn collect(at: &Path, found: &mut BTreeSet<PathBuf>) {
+    found.insert(at.to_owned());
+    for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            collect(&entry.path(), found);
+        }
+    }
+}
+
+/// A line of `/proc/<pid>/status`, without its name.
+pub(crate) fn status(pid: u32, name: &str) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+/// Lets the peak of a process's memory start anew.
+pub(crate) fn reset_peak(pid: u32) {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("our own process");
+}
+
+pub(crate) fn memory_kib(pid: u32, name: &str) -> u64 {
+    let text = status(pid, name).expect("a living process");
+    text.trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// Everything below a folder: path and length.
+pub(crate) fn files(folder: &Path) -> BTreeSet<(PathBuf, u64)> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).into_iter().flatten().flatten() {
+            let kind = entry.file_type().expect("a kind");
+            if kind.is_dir() {
+                folders.push(entry.path());
+            }
+            let length = entry.metadata().map_or(0, |metadata| metadata.len());
+            found.insert((entry.path(), if kind.is_dir() { 0 } else { length }));
+        }
+    }
+    found
+}
+
+/// 32 characters that stand nowhere else.
+pub(crate) fn secret() -> String {
+    let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").expect("a random id");
+    uuid.trim().replace('-', "")
+}
+
+/// Somebody to connect to, on both loopbacks.
+pub(crate) struct Listener {
+    pub(crate) port: u16,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Listener {
+    pub(crate) fn new() -> Listener {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("its address").port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        // Not every host has the second one.
+        let both = [Some(listener), TcpListener::bind(("::1", port)).ok()];
+        for listener in both.into_iter().flatten() {
+            let connections = Arc::clone(&connections);
+            // Ends with the test's process.
+            std::thread::spawn(move || {
+                for _ in listener.incoming() {
+                    connections.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        Listener { port, connections }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+}
+
+#[test]
+fn a_listener_notices_a_connection() {
+    let listener = Listener::new();
+    std::net::TcpStream::connect(("127.0.0.1", listener.port)).expect("connected");
+    assert!(within(AFTERMATH, || listener.connections() == 1));
+}

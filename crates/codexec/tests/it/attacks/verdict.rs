@@ -1,0 +1,129 @@
+//! Whether what happened is what the oracle of a case allows.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::bench::{Answered, Bench, Before};
+use super::case::Oracle;
+use super::host::{AFTERMATH, memory_kib, within};
+
+/// What came of a case.
+pub(super) struct Deed {
+    pub(super) status: &'static str,
+    pub(super) wall: Duration,
+    /// Calls that the upstreams had seen before it.
+    pub(super) seen: Vec<(String, usize)>,
+    pub(super) before: Before,
+}
+
+/// The upstreams whose calls a case may count.
+pub(super) const COUNTED: [&str; 3] = ["fake", "fake2", "denied"];
+
+pub(super) fn seen(bench: &Bench) -> Vec<(String, usize)> {
+    let count = |server: &&str| bench.recorders.received(server).len();
+    COUNTED.iter().map(|server| ((*server).to_owned(), count(server))).collect()
+}
+
+/// Everything that is wrong; nothing when the case passes.
+pub(super) fn problems(bench: &mut Bench, oracle: &Oracle, deed: &Deed) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !oracle.status.iter().any(|status| status == deed.status) {
+        problems.push(format!("it ended as {}, not one of {:?}", deed.status, oracle.status));
+    }
+    if deed.wall > oracle.max_wall {
+        problems.push(format!("it took {:?}, more than {:?}", deed.wall, oracle.max_wall));
+    }
+    let said = bench.said.join("\n");
+    let heard = format!("{said}{:?}{}", bench.client.others, bench.client.stderr());
+    for forbidden in oracle.forbid.iter().filter(|text| heard.contains(*text)) {
+        problems.push(format!("it said {forbidden:?}"));
+    }
+    let is_required_there = oracle.require.iter().any(|required| said.contains(required));
+    if !oracle.require.is_empty() && !is_required_there {
+        problems.push(format!("it said none of {:?}", oracle.require));
+    }
+    for check in &oracle.host {
+        if !holds(bench, check, deed) {
+            problems.push(format!("{check} does not hold{}", detail(bench, check, deed)));
+        }
+    }
+    if !problems.is_empty() {
+        let start: String = said.chars().take(600).collect();
+        problems.push(format!("what was said: {start}"));
+    }
+    problems.extend(bench.broken_promises(&deed.before));
+    problems
+}
+
+fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
+    if let Some(code) = check.strip_prefix("next_exec:") {
+        return bench.run(code, &Value::Null).text == "true";
+    }
+    match check {
+        "no_connect" => bench.listener.connections() == deed.before.connections,
+        "state_unchanged" => !bench.has_new_state(&deed.before),
+        // These hold for every case, or it has failed already.
+        "canary_secret" | "sibling_ok" | "server_same_pid" | "outdir_clean" => true,
+        "quiet(fake)" => {
+            let count = || bench.recorders.received("fake").len();
+            within(AFTERMATH, || {
+                let first = count();
+                !within(Duration::from_millis(300), || count() != first)
+            })
+        }
+        counted => {
+            let (name, relation, limit) = relation(counted);
+            let value = measured(bench, name, deed);
+            if relation == "==" { value == limit } else { value <= limit }
+        }
+    }
+}
+
+/// `rss_delta_mb<=64` in its parts.
+fn relation(check: &str) -> (&str, &str, u64) {
+    for relation in ["==", "<="] {
+        if let Some((name, limit)) = check.split_once(relation) {
+            return (name, relation, limit.parse().expect("a number"));
+        }
+    }
+    panic!("nobody knows how to check {check}")
+}
+
+fn measured(bench: &Bench, name: &str, deed: &Deed) -> u64 {
+    let length = |length: usize| u64::try_from(length).expect("it fits");
+    match name {
+        "rss_delta_mb" => {
+            memory_kib(bench.pid(), "VmHWM").saturating_sub(deed.before.rss_kib) >> 10
+        }
+        "log_growth_kb" => bench.log_growth(&deed.before) >> 10,
+        "reply_kb" => length(bench.said.iter().map(String::len).max().unwrap_or_default()) >> 10,
+        other => {
+            let (kind, whose) = other.trim_end_matches(')').split_once('(').expect("kind(whose)");
+            let (server, tool) = whose.split_once(':').map_or((whose, None), |(s, t)| (s, Some(t)));
+            let seen = deed.seen.iter().find(|(name, _)| name == server).map_or(0, |(_, n)| *n);
+            let received = bench.recorders.received(server);
+            let calls = received.iter().skip(seen).filter(|one| {
+                one.method == "tools/call" && (tool.is_none() || one.tool.as_deref() == tool)
+            });
+            match kind {
+                "upstream_calls" => length(calls.count()),
+                "upstream_bytes" => calls.map(|one| one.bytes).sum(),
+                _ => panic!("nobody knows how to measure {name}"),
+            }
+        }
+    }
+}
+
+fn detail(bench: &Bench, check: &str, deed: &Deed) -> String {
+    let is_counted = !check.starts_with("next_exec") && check.contains('=');
+    if !is_counted {
+        return String::new();
+    }
+    format!("; it is {}", measured(bench, relation(check).0, deed))
+}
+
+/// The first that was not well, or the last.
+pub(super) fn worst(answers: &[Answered]) -> &'static str {
+    answers.iter().map(|answered| answered.status).find(|status| *status != "ok").unwrap_or("ok")
+}
