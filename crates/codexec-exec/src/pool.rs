@@ -122,6 +122,8 @@ impl Workers {
 }
 
 /// A run's place in the pool, given back when the run has ended.
+///
+/// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.
 pub(crate) struct Hold {
     pool: Arc<Pool>,
     pub(crate) busy: Option<Busy>,

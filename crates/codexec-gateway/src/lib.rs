@@ -15,8 +15,10 @@ mod signature;
 mod tool;
 mod unwrap;
 mod upstream;
+mod warden;
 
 pub use config::{Parsed, Problem, Scope, ServerConfig, merge, parse};
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
 pub use search::Detail;
 pub use settings::Settings;
+pub use warden::{Warden, serve_warden};

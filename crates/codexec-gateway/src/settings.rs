@@ -1,8 +1,10 @@
 use std::time::Duration;
 
+use crate::Warden;
+
 /// What every upstream is started and held to. No field is optional: each wait and each buffer
 /// has a bound.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// From the start of the process to its list of tools.
     pub startup_timeout: Duration,
@@ -17,10 +19,11 @@ pub struct Settings {
     /// What a server's process finds in its environment besides what its entry says: PATH, HOME
     /// and the like. This crate never reads the environment itself.
     pub env: Vec<(String, String)>,
+    pub warden: Warden,
 }
 
 impl Settings {
-    pub fn new(env: Vec<(String, String)>) -> Settings {
+    pub fn new(env: Vec<(String, String)>, warden: Warden) -> Settings {
         Settings {
             startup_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(60),
@@ -28,6 +31,7 @@ impl Settings {
             line_bytes: 10 << 20,
             result_bytes: 8 << 20,
             env,
+            warden,
         }
     }
 }

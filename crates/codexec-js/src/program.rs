@@ -2,6 +2,8 @@
 //!
 //! The text is parsed alone and printed anew from its tree, so that no text can close the
 //! function that is put around it.
+//!
+//! THREAT[ESC-1]: nor can it name a module; there is no loader, and no object of another realm.
 
 mod modules;
 

@@ -1,4 +1,4 @@
-//! Limits on a whole tree of processes, wherever the kernel offers them: cgroup v2, v1, or the
+//! THREAT[RES-2]: limits on a whole tree of processes, wherever the kernel offers them: cgroup v2, v1, or the
 //! hybrid of both. All on the host's side: nothing here runs in a guest's process.
 
 mod place;

@@ -1,9 +1,13 @@
-//! Which tools a guest may call. Decided on (server, tool) pairs, never on a joined string.
+//! Which tools a guest may call.
+//!
+//! THREAT[POL-1]: decided on the host, at every call.
+//! THREAT[POL-2]: on (server, tool) pairs, never on a joined string.
 
 use crate::ServerName;
 
 /// Which (server, tool) pairs may be called: those that every list lets through.
-/// A list with nothing in it lets nothing through.
+///
+/// THREAT[POL-3]: a list with nothing in it lets nothing through.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ToolFilter {
     lists: Vec<Vec<ToolPattern>>,

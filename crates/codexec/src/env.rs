@@ -68,13 +68,15 @@ fn user_home() -> Option<PathBuf> {
 pub(crate) enum Role {
     Js,
     Probe,
+    Warden,
 }
 
-pub(crate) fn zygote_role() -> Option<Role> {
+pub(crate) fn own_role() -> Option<Role> {
     let mut arguments = std::env::args_os().skip(1);
     let role = match arguments.next() {
         Some(name) if name == "zygote-js" => Role::Js,
         Some(name) if name == "zygote-probe" => Role::Probe,
+        Some(name) if name == "warden" => Role::Warden,
         Some(_) | None => return None,
     };
     arguments.next().is_none_or(|_: OsString| false).then_some(role)

@@ -5,8 +5,8 @@ mod command;
 mod config;
 mod env;
 mod parts;
+mod role;
 mod servers;
-mod zygote;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    // Before anything else: a zygote must stay single-threaded, and never reads settings.
-    if let Some(role) = env::zygote_role() {
-        zygote::run(role);
+    // Before anything else: a zygote must stay single-threaded, and reads no settings.
+    if let Some(role) = env::own_role() {
+        role::run(role);
     }
     let cli = cli::Cli::parse();
     match command::run(cli) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{Gateway, Problem};
+use codexec_gateway::{Gateway, Problem, Warden};
 use codexec_server::{App, Records};
 
 use crate::cli::Common;
@@ -34,7 +34,10 @@ impl Parts {
         for problem in &parsed.problems {
             tracing::warn!(%problem, "a server is left out");
         }
-        let settings = codexec_gateway::Settings::new(env::for_upstreams());
+        let settings = codexec_gateway::Settings::new(
+            env::for_upstreams(),
+            Warden::new(program.clone(), "warden"),
+        );
         let gateway = Gateway::new(parsed.servers, settings);
         Ok(Parts { config, home, program, gateway, problems: parsed.problems })
     }

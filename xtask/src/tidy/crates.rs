@@ -36,7 +36,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),
     // The gateway ends the process groups of its servers.
-    ("nix", &["codexec-sandbox", "codexec-gateway"]),
+    ("nix", &["codexec-sandbox", "codexec-gateway", "codexec-js"]),
     ("axum", &["codexec-server"]),
     ("clap", &["codexec"]),
     ("anyhow", &["codexec", "xtask"]),

@@ -6,6 +6,7 @@ use codexec_types::{CallCode, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Warden;
 
 fn gateway() -> Gateway {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
@@ -25,7 +26,10 @@ fn gateway() -> Gateway {
     ];
     Gateway::new(
         servers,
-        Settings::new(vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
+        Settings::new(
+            vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+            Warden::none(),
+        ),
     )
 }
 

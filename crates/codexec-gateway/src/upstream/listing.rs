@@ -1,4 +1,4 @@
-//! `tools/list` of a server that may send anything: pages, tools and bytes are bounded, and a
+//! THREAT[UP-2]: `tools/list` of a server that may send anything: pages, tools and bytes are bounded, and a
 //! bad tool costs itself only.
 
 use std::{

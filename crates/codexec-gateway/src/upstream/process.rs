@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ServerConfig, Settings,
+    ServerConfig, Settings, Warden,
     clean::{clean, cut_front},
 };
 
@@ -89,6 +89,7 @@ pub(super) fn start(config: &ServerConfig, settings: &Settings) -> io::Result<St
     else {
         return Err(io::Error::other("the process ended while it was started"));
     };
+    settings.warden.guard(pid);
     let life = Arc::new(Life {
         pid,
         is_reaped: AtomicBool::new(false),
@@ -99,7 +100,7 @@ pub(super) fn start(config: &ServerConfig, settings: &Settings) -> io::Result<St
         over: CancellationToken::new(),
         drained: CancellationToken::new(),
     });
-    tokio::spawn(watch(child, life.clone()));
+    tokio::spawn(watch(child, life.clone(), settings.warden.clone()));
     tokio::spawn(drain(stderr, life.clone()));
     Ok(Started { leash: Leash(life), stdin, stdout })
 }
@@ -174,13 +175,14 @@ impl Life {
 
 /// Reaps the process. When it ends, so does all it started: a grandchild that holds our pipes
 /// would else keep a dead server looking alive.
-async fn watch(mut child: Child, life: Arc<Life>) {
+async fn watch(mut child: Child, life: Arc<Life>, warden: Warden) {
     let status = tokio::select! {
         status = child.wait() => status,
         () = life.stop.cancelled() => wind_down(&mut child, &life).await,
     };
     life.kill();
     life.is_reaped.store(true, Ordering::Release);
+    warden.release(life.pid);
     let _ = life.status.set(status);
     life.over.cancel();
 }

@@ -1,4 +1,4 @@
-//! rmcp's transport over a child's stdin and stdout. rmcp has one; ours survives what servers
+//! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has one; ours survives what servers
 //! really send: lines without end, broken text, junk, and silence where reading should be.
 
 use std::{

@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use codexec_types::{Ask, CallCode, CallError, Json, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::{Gateway, SearchQuery, ServerConfig, ServerState, Settings};
+use crate::{Gateway, SearchQuery, ServerConfig, ServerState, Settings, Warden};
 
 fn settings() -> Settings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
@@ -14,7 +14,7 @@ fn settings() -> Settings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(10),
-        ..Settings::new(env)
+        ..Settings::new(env, Warden::none())
     }
 }
 

@@ -10,7 +10,7 @@ fn a_frame_is_its_length_and_its_json() {
 }
 
 #[test]
-fn a_frame_over_the_limit_is_refused_by_both_sides() {
+fn brg_1_a_frame_over_the_limit_is_refused_by_both_sides() {
     let text = "x".repeat(MAX_FRAME_BYTES);
     let bytes = MAX_FRAME_BYTES + r#"{"progress":""}"#.len();
     assert_eq!(FromGuest::Progress(text).encode(), Err(FrameError::TooLong { bytes }));
@@ -22,7 +22,7 @@ fn a_frame_over_the_limit_is_refused_by_both_sides() {
 }
 
 #[test]
-fn a_guest_cannot_say_what_only_the_host_knows() {
+fn brg_1_a_guest_cannot_say_what_only_the_host_knows() {
     for forged in [
         r#"{"stopped":"wall"}"#,
         r#""cancelled""#,

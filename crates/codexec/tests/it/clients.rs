@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{codexec, world};
+use crate::support::{Client, codexec, world};
 
 const SDK: &str = include_str!("clients/sdk.py");
 const LEGACY: &str = "2025-11-25";
@@ -177,7 +177,7 @@ fn check_sdk(mode: &str, version: &str) {
                 "is_cut": true,
                 "contents": 1,
                 "uri_is_same": true,
-                "whole": "X\n[result]\n\"end\"",
+                "whole": "X\n",
             },
         })
     );
@@ -192,4 +192,45 @@ fn the_python_sdk_speaks_to_us_with_a_handshake() {
 #[test]
 fn the_python_sdk_speaks_to_us_without_a_handshake() {
     check_sdk("auto", MODERN);
+}
+
+/// What a client reads of an execution that it has the id of.
+fn resource(client: &mut Client, code: &str) -> Value {
+    let call = json!({"name": "execute_code", "arguments": {"code": code}});
+    let called = client.request("tools/call", &call);
+    let id = called["result"]["_meta"]["codexec/execution"]["id"].as_str().expect("an id");
+    let uri = format!("codexec://executions/{id}");
+    let read = client.request("resources/read", &json!({"uri": uri}));
+    let contents = read["result"]["contents"].as_array().expect("contents");
+    assert_eq!((contents.len(), &contents[0]["uri"]), (1, &json!(uri)));
+    contents[0]["text"].clone()
+}
+
+#[test]
+fn an_execution_can_be_read_whole() {
+    let client = &mut Client::start(&json!({}));
+    assert_eq!(resource(client, "({ a: 1 })"), r#"{"a":1}"#);
+    assert_eq!(resource(client, "console.log('x'.repeat(12_000))"), "x".repeat(12_000) + "\n");
+}
+
+/// As the reply has it: one line break before the value.
+#[test]
+fn an_execution_with_output_and_a_value_reads_as_its_reply() {
+    let client = &mut Client::start(&json!({}));
+    let code = "console.log('hello'); [1]";
+    assert_eq!(resource(client, code), json!(client.run(code).fine()));
+}
+
+#[test]
+fn a_resource_that_is_not_there_is_refused() {
+    let client = &mut Client::start(&json!({}));
+    let nobodys = format!("codexec://executions/exec_{}", "0".repeat(32));
+    for uri in [nobodys.as_str(), "codexec://executions/x", "file:///etc/passwd", ""] {
+        let reply = client.request("resources/read", &json!({"uri": uri}));
+        let sorry =
+            format!("there is no resource {uri:?} here; write codexec://executions/exec_<32 hex>");
+        let expected = json!({"code": -32_002, "message": sorry});
+        assert_eq!(reply["error"], expected);
+    }
+    client.ping();
 }

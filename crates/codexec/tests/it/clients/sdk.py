@@ -42,7 +42,7 @@ async def cancelled(client):
 
 
 async def resource(client):
-    result = await client.call_tool("execute_code", {"code": "console.log('x'.repeat(20_000)); 'end'"})
+    result = await client.call_tool("execute_code", {"code": "console.log('x'.repeat(20_000))"})
     execution = result.meta["codexec/execution"]["id"]
     uri = f"codexec://executions/{execution}"
     contents = (await client.read_resource(uri)).contents

@@ -1,0 +1,32 @@
+//! The roles in which the binary starts itself again.
+
+use std::io::Write as _;
+use std::os::fd::AsFd as _;
+
+use codexec_gateway::serve_warden;
+use codexec_sandbox::{probe_guest, serve_zygote};
+
+use crate::env::Role;
+
+/// Never returns.
+#[expect(clippy::exit, reason = "each role is a process of its own")]
+pub(crate) fn run(role: Role) -> ! {
+    // A zygote's control socket is its standard input.
+    match (role, std::io::stdin().as_fd().try_clone_to_owned()) {
+        (Role::Js, Ok(control)) => match codexec_js::Guest::warm() {
+            Ok(guest) => serve_zygote(control, |socket| guest.run(socket)),
+            Err(error) => complain(&error),
+        },
+        (Role::Probe, Ok(control)) => serve_zygote(control, probe_guest),
+        (Role::Warden, Ok(_)) => {
+            serve_warden(std::io::stdin().lock());
+            std::process::exit(0)
+        }
+        (Role::Js | Role::Probe | Role::Warden, Err(error)) => complain(&error),
+    }
+    std::process::exit(2)
+}
+
+fn complain(error: &dyn std::error::Error) {
+    let _ = writeln!(std::io::stderr(), "error: this role cannot be taken: {error}");
+}
