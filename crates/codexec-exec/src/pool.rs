@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use codexec_sandbox::{Attempt, Cgroups, Launch, Layer, Missing, Posture, ZygoteLink};
@@ -44,7 +44,8 @@ pub struct Workers(Arc<Pool>);
 pub(crate) struct Pool {
     settings: Settings,
     launch: Launch,
-    zygote: tokio::sync::Mutex<Option<Arc<ZygoteLink>>>,
+    /// Replaced by an empty one when the zygote has failed.
+    zygote: Mutex<Arc<OnceCell<ZygoteLink>>>,
     cgroups: OnceCell<Result<Cgroups, Missing>>,
     /// Each with the time it began to wait; the newest is used first.
     idle: Mutex<Vec<(Slot, Instant)>>,
@@ -60,7 +61,7 @@ impl Workers {
             launch: Launch::interpreter(settings.memory_bytes, settings.lowered.clone()),
             permits: Arc::new(Semaphore::new(settings.max)),
             settings,
-            zygote: tokio::sync::Mutex::default(),
+            zygote: Mutex::default(),
             cgroups: OnceCell::new(),
             idle: Mutex::default(),
             is_trimming: AtomicBool::new(false),
@@ -189,27 +190,28 @@ impl Pool {
 
     async fn open(&self) -> Result<Slot, ExecError> {
         let begun = Instant::now();
-        let zygote = self.zygote().await?;
-        let cgroups = self.cgroups().await;
-        let memory_bytes = self.settings.memory_bytes;
-        let opened = Slot::open(&zygote, &self.launch, memory_bytes, cgroups).await;
+        let zygote = lock(&self.zygote).clone();
+        let opened = self.open_in(&zygote).await;
         if let Err(ExecError::Start(_)) = &opened {
             // Whatever is wrong with it, the next one is a new one.
-            self.zygote.lock().await.take();
+            let mut current = lock(&self.zygote);
+            if Arc::ptr_eq(&current, &zygote) {
+                *current = Arc::default();
+            }
         }
         tracing::debug!(took = ?begun.elapsed(), ok = opened.is_ok(), "slot opened");
         opened
     }
 
-    async fn zygote(&self) -> Result<Arc<ZygoteLink>, ExecError> {
-        let mut zygote = self.zygote.lock().await;
-        if let Some(zygote) = &*zygote {
-            return Ok(Arc::clone(zygote));
-        }
-        let (program, role) = (self.settings.program.clone(), self.settings.role);
-        let start = move || ZygoteLink::start(&program, role);
-        let started = tokio::task::spawn_blocking(start).await.map_err(io::Error::other)??;
-        Ok(Arc::clone(zygote.insert(Arc::new(started))))
+    async fn open_in(&self, zygote: &OnceCell<ZygoteLink>) -> Result<Slot, ExecError> {
+        let start = || async {
+            let (program, role) = (self.settings.program.clone(), self.settings.role);
+            let start = move || ZygoteLink::start(&program, role);
+            tokio::task::spawn_blocking(start).await.map_err(io::Error::other)?
+        };
+        let zygote = zygote.get_or_try_init(start).await?;
+        let cgroups = self.cgroups().await;
+        Slot::open(zygote, &self.launch, self.settings.memory_bytes, cgroups).await
     }
 
     async fn cgroups(&self) -> Result<&Cgroups, Missing> {
@@ -223,9 +225,14 @@ impl Pool {
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Slot, Instant)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    fn idle(&self) -> MutexGuard<'_, Vec<(Slot, Instant)>> {
+        lock(&self.idle)
     }
+}
+
+/// Nothing under these locks can be left half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// After a rush, closes the slots that nobody has needed for a while. Ends when only the warm

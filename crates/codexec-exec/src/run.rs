@@ -9,7 +9,7 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use crate::pool::Hold;
-use crate::slot::{Handles, Worker};
+use crate::slot::{Busy, Handles, Worker};
 use crate::wire::{Inbox, Outbox};
 
 /// One execution in flight. Dropping it kills the worker and frees its slot: state whose
@@ -231,7 +231,7 @@ impl Run {
             }
             None => None,
         };
-        let ran_out = self.hold.busy.as_ref().is_some_and(|busy| busy.ran_out_of_memory());
+        let ran_out = self.hold.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
         match exit {
             Some(exit) => {
                 self.usage.cpu = Duration::from_micros(exit.cpu_us);

@@ -39,6 +39,16 @@ pub struct Problem {
     pub server: Option<String>,
     /// A sentence.
     pub what: String,
+    pub effect: Effect,
+}
+
+/// What a [`Problem`] led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The file or the server is not used.
+    LeftOut,
+    /// It is used as it stands.
+    Kept,
 }
 
 /// Where a file stands and what it is read for.
@@ -48,6 +58,8 @@ pub struct Scope<'a> {
     pub project_dir: Option<&'a Path>,
     /// Our own binary: an entry that starts it is left out, or we would list ourselves.
     pub own_exe: &'a Path,
+    /// Somebody named this file, so it has to have an `mcpServers`.
+    pub is_named: bool,
     pub env: &'a dyn Fn(&str) -> Option<String>,
 }
 
@@ -62,6 +74,9 @@ pub fn parse(text: &str, scope: &Scope<'_>) -> Parsed {
             return parsed;
         }
     };
+    if scope.is_named && root.get("mcpServers").is_none() {
+        parsed.problem(scope, None, "it has no `mcpServers`".to_owned());
+    }
     let project = scope
         .project_dir
         .and_then(|dir| root.get("projects")?.get(dir.to_str()?)?.get("mcpServers"));
@@ -91,8 +106,13 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
 
 impl Parsed {
     fn problem(&mut self, scope: &Scope<'_>, server: Option<&str>, what: String) {
+        self.note(scope, server, what, Effect::LeftOut);
+    }
+
+    fn note(&mut self, scope: &Scope<'_>, server: Option<&str>, what: String, effect: Effect) {
         let server = server.map(|name| name.chars().take(80).collect());
-        self.problems.push(Problem { file: scope.source.to_owned(), server, what });
+        let file = scope.source.to_owned();
+        self.problems.push(Problem { file, server, what, effect });
     }
 }
 
@@ -109,7 +129,7 @@ fn read_entries(entries: &Value, scope: &Scope<'_>, parsed: &mut Parsed) {
                         "server {name:?}: ${{{variable}}} is not set; set it, or write \
                          ${{{variable}:-default}}"
                     );
-                    parsed.problem(scope, Some(name), what);
+                    parsed.note(scope, Some(name), what, Effect::Kept);
                 }
                 parsed.servers.push(server);
             }

@@ -17,7 +17,7 @@ mod unwrap;
 mod upstream;
 mod warden;
 
-pub use config::{Parsed, Problem, Scope, ServerConfig, merge, parse};
+pub use config::{Effect, Parsed, Problem, Scope, ServerConfig, merge, parse};
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
 pub use search::Detail;
 pub use settings::Settings;

@@ -30,8 +30,12 @@ pub(crate) fn thrown<'js>(
         return Thrown { code: ThrownCode::MemoryLimit, message, at, stack };
     }
     let tool_code = caught(ctx, prelude.tool_code(error)).flatten();
-    let code = tool_code.and_then(|code| code_named(&code)).unwrap_or(ThrownCode::RuntimeError);
-    let message = caught(ctx, prelude.describe(error))
+    let tool_code = tool_code.and_then(|code| code_named(&code));
+    let code = tool_code.unwrap_or(ThrownCode::RuntimeError);
+    // The code says what kind of error it is; a tool's error need not say it again.
+    let own = tool_code.and_then(|_| text(ctx, object?, "message"));
+    let message = own
+        .or_else(|| caught(ctx, prelude.describe(error)))
         .unwrap_or_else(|| "an error that cannot be shown was thrown".to_owned());
     Thrown { code, message: cut(message), at, stack }
 }

@@ -110,6 +110,11 @@ pub struct Posture {
 }
 
 impl Posture {
+    /// The names of the layers in force.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.in_force().map(Layer::name).collect()
+    }
+
     pub fn in_force(&self) -> impl Iterator<Item = Layer> {
         Layer::ALL.into_iter().filter(|layer| self.missing.iter().all(|m| m.layer != *layer))
     }
@@ -118,8 +123,7 @@ impl Posture {
 impl fmt::Display for Posture {
     /// For records: the layers in force, then those that are not.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.in_force().map(Layer::name).collect();
-        f.write_str(&names.join(","))?;
+        f.write_str(&self.names().join(","))?;
         for missing in &self.missing {
             write!(f, " -{} ({})", missing.layer, missing.reason)?;
         }

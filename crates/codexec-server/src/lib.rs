@@ -15,5 +15,5 @@ pub use budget::Budget;
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
 pub use records::Records;
-pub use reply::{Reply, failure, reply};
+pub use reply::{Reply, explanation, failure, reply};
 pub use tool_text::tool_text;

@@ -9,21 +9,24 @@ mod search_tools;
 mod stdio;
 mod tool;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{QuitReason, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::{App, Reply};
+
+/// The list never changes while we run.
+const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// One client's connection.
 #[derive(Clone)]
@@ -72,7 +75,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tool::compact()))
+        let mut list = ListToolsResult::with_all_items(tool::compact());
+        list.ttl_ms = Some(TOOLS_TTL_MS);
+        Ok(list)
     }
 
     async fn call_tool(
@@ -94,6 +99,32 @@ impl ServerHandler for Server {
             }
         };
         Ok(CallToolResponse::Complete(result))
+    }
+
+    /// What is called a tool call and does not look like one.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != "tools/call" {
+            let message = format!("there is no method {:?} here", request.method);
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
+        }
+        let params = request.params.unwrap_or_default();
+        match (params.get("name"), params.get("arguments")) {
+            (Some(Value::String(_)), Some(arguments)) => {
+                let message = format!(
+                    "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
+                );
+                let result = text(Reply { text: message, is_error: true });
+                Ok(CustomResult(serde_json::to_value(result).unwrap_or_default()))
+            }
+            _ => {
+                let message = "tools/call takes {\"name\": string, \"arguments\": object}";
+                Err(ErrorData::invalid_params(message, None))
+            }
+        }
     }
 
     async fn list_resources(
@@ -131,6 +162,6 @@ impl ServerHandler for Server {
 
 /// Content only: the leading clients drop it when there is structured content beside it.
 fn text(reply: Reply) -> CallToolResult {
-    let content = vec![ContentBlock::text(Cow::from(reply.text).into_owned())];
+    let content = vec![ContentBlock::text(reply.text)];
     if reply.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }

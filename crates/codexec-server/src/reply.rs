@@ -16,21 +16,32 @@ pub struct Reply {
 /// The value alone when that is all there is; what was written and the value under a heading
 /// when there is both.
 pub fn reply(execution: &Execution, limits: Limits, budget: Budget) -> Reply {
-    let output = execution.output.trim_end_matches('\n');
-    let (ending, is_error) = match &execution.outcome {
-        Outcome::Returned(value) if value.text() == "null" => (String::new(), false),
-        Outcome::Returned(value) => (shown(value.text()), false),
-        other => (problem(other, limits), true),
+    let (text, is_error) = match &execution.outcome {
+        Outcome::Returned(value) => (whole(&execution.output, Some(value.text())), false),
+        failed => {
+            let problem =
+                format!("{}: {}", failed.code().unwrap_or_default(), explanation(failed, limits));
+            let output = execution.output.trim_end_matches('\n');
+            let text = match output {
+                "" => problem,
+                output => format!("{problem}\n[output]\n{output}"),
+            };
+            (text, true)
+        }
     };
-    let text = match (output.is_empty(), ending.is_empty(), is_error) {
-        (true, true, _) => "null".to_owned(),
-        (false, true, _) => output.to_owned(),
-        (true, false, _) => ending,
-        (false, false, false) => format!("{output}\n[result]\n{ending}"),
-        (false, false, true) => format!("{ending}\n[output]\n{output}"),
-    };
-    let whole = format!("the whole is the resource {}", resource_uri(execution));
-    Reply { text: budget.cut(&text, &whole), is_error }
+    let kept = format!("the whole is the resource {}", resource_uri(execution));
+    Reply { text: budget.cut(&text, &kept), is_error }
+}
+
+/// All that was written, and the value if there is one.
+pub(crate) fn whole(output: &str, value: Option<&str>) -> String {
+    let output = output.trim_end_matches('\n');
+    match (output, value) {
+        ("", None | Some("null")) => "null".to_owned(),
+        (output, None | Some("null")) => output.to_owned(),
+        ("", Some(value)) => shown(value),
+        (output, Some(value)) => format!("{output}\n[result]\n{}", shown(value)),
+    }
 }
 
 /// An execution that did not take place.
@@ -57,24 +68,24 @@ fn shown(json: &str) -> String {
     }
 }
 
-fn problem(outcome: &Outcome, limits: Limits) -> String {
-    let code = outcome.code().unwrap_or_default();
+/// What happened and what to do about it, without its code.
+pub fn explanation(outcome: &Outcome, limits: Limits) -> String {
     match outcome {
-        Outcome::Returned(_) => String::new(),
-        Outcome::Threw(thrown) => thrown_text(code, thrown),
-        Outcome::Stopped(limit) => format!("{code}: {}", limit_text(*limit, limits)),
+        Outcome::Returned(_) => "it returned".to_owned(),
+        Outcome::Threw(thrown) => thrown_text(thrown),
+        Outcome::Stopped(limit) => limit_text(*limit, limits),
         Outcome::Crashed(Crash::Exited) => {
-            format!("{code}: the worker ended before the code did; nothing else was affected")
+            "the worker ended before the code did; nothing else was affected".to_owned()
         }
         Outcome::Crashed(Crash::BadFrame) => {
-            format!("{code}: the worker broke the protocol and was ended")
+            "the worker broke the protocol and was ended".to_owned()
         }
-        Outcome::Cancelled => format!("{code}: the execution was cancelled"),
+        Outcome::Cancelled => "the execution was cancelled".to_owned(),
     }
 }
 
-fn thrown_text(code: &str, thrown: &Thrown) -> String {
-    let mut text = format!("{code}: {}", thrown.message);
+fn thrown_text(thrown: &Thrown) -> String {
+    let mut text = thrown.message.clone();
     if let Some(at) = thrown.at {
         let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
     }

@@ -2,7 +2,16 @@ use codexec_gateway::ToolInfo;
 
 /// One tool as an agent or a person reads it: as much as was asked for, on as few lines.
 pub fn tool_text(tool: &ToolInfo) -> String {
-    let mut text = tool.signature.clone().unwrap_or_else(|| tool.name.clone());
+    let mut text = match &tool.signature {
+        // A name that is no identifier is quoted.
+        Some(signature) if signature.starts_with('"') => {
+            let quoted = signature.split_inclusive('"').take(2).collect::<String>();
+            let rest = signature.get(quoted.len()..).unwrap_or_default();
+            format!("{}[{quoted}]{rest}", tool.server)
+        }
+        Some(signature) => format!("{}.{signature}", tool.server),
+        None => tool.name.clone(),
+    };
     if let Some(description) = &tool.description {
         text.push_str(" // ");
         text.push_str(&description.replace('\n', " "));

@@ -18,6 +18,42 @@ pub fn lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
     }
 }
 
+/// The first of these fields at the top level of a JSON object, of which the rest may be missing
+/// or broken: its name, and what follows its colon.
+pub fn first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a [u8])> {
+    let mut depth = 0_u32;
+    let mut rest = object;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        match byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => {
+                let (text, behind) = split_string(behind)?;
+                rest = behind.trim_ascii_start();
+                let Some(value) = rest.strip_prefix(b":") else { continue };
+                let name = std::str::from_utf8(text).ok().filter(|name| names.contains(name));
+                if let (1, Some(name)) = (depth, name) {
+                    return Some((name, value.trim_ascii_start()));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What stands before the closing quote, and what behind it.
+fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut is_escaped = false;
+    let end = text.iter().position(|&byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    })?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
 /// `None` when there is nothing to replace.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut out = String::new();

@@ -23,7 +23,7 @@ pub use frame::{
 pub use id::ExecutionId;
 pub use json::Json;
 pub use language::Language;
-pub use lenient::lenient_json;
+pub use lenient::{first_field, lenient_json};
 pub use limits::{Limit, Limits};
 pub use line::{Line, LineBuffer};
 pub use name::{InvalidServerName, ServerName, alias, nearest};

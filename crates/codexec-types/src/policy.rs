@@ -60,7 +60,7 @@ pub enum Refusal {
     #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
     ToolCalls { asked: u32, max: u32 },
     #[error("allowed_tools: {0}")]
-    Pattern(#[from] InvalidPattern),
+    Pattern(InvalidPattern),
 }
 
 impl Refusal {
@@ -133,7 +133,7 @@ impl Policy {
         let mut tools = self.tools.clone();
         if let Some(list) = &asked.allowed_tools {
             let list: Result<_, _> = list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
-            tools = tools.narrowed_by(list?);
+            tools = tools.narrowed_by(list.map_err(Refusal::Pattern)?);
         }
         if let Some(list) = &asked.allowed_servers {
             tools = tools.narrowed_by(list.iter().map(|s| ToolPattern::server(s)).collect());

@@ -8,8 +8,6 @@
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "a benchmark may fall over"
 )]
 

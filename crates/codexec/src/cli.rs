@@ -78,6 +78,7 @@ pub(crate) enum Tools {
     },
     /// The best matches for a sentence
     Search {
+        /// What you want to do, in words
         #[arg(required = true)]
         query: Vec<String>,
         /// How many

@@ -6,6 +6,7 @@ mod serve;
 mod tools;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tracing_subscriber::EnvFilter;
@@ -24,8 +25,14 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(async {
-        let parts = Parts::read(&cli.common)?;
-        match cli.command.unwrap_or(Command::Serve) {
+        let command = cli.command.unwrap_or(Command::Serve);
+        // An agent rather has most tools soon; a person who asks for a list wants it whole.
+        let patience = match command {
+            Command::Serve | Command::Exec(_) | Command::Doctor { .. } => Duration::from_secs(5),
+            Command::Tools(_) => Duration::from_secs(60),
+        };
+        let parts = Parts::read(&cli.common, patience)?;
+        match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,
             Command::Tools(args) => tools::run(&parts, args).await,

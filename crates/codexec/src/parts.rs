@@ -23,7 +23,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    pub(crate) fn read(common: &Common) -> anyhow::Result<Parts> {
+    /// `catalogue_wait`: how long a list waits for servers that are still starting.
+    pub(crate) fn read(common: &Common, catalogue_wait: Duration) -> anyhow::Result<Parts> {
         let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
         let file = File::read(&path, common.config.is_some())?;
@@ -31,13 +32,11 @@ impl Parts {
         let config = Config::new(&file, cores).context(path.display().to_string())?;
         let program = std::env::current_exe().context("cannot find our own program")?;
         let parsed = servers::read(&common.mcp_config, &program)?;
-        for problem in &parsed.problems {
-            tracing::warn!(%problem, "a server is left out");
-        }
-        let settings = codexec_gateway::Settings::new(
-            env::for_upstreams(),
-            Warden::new(program.clone(), "warden"),
-        );
+        let warden = Warden::new(program.clone(), "warden");
+        let settings = codexec_gateway::Settings {
+            catalogue_wait,
+            ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
+        };
         let gateway = Gateway::new(parsed.servers, settings);
         Ok(Parts { config, home, program, gateway, problems: parsed.problems })
     }
@@ -57,6 +56,9 @@ impl Parts {
 
     /// Starts nothing yet.
     pub(crate) fn app(self) -> anyhow::Result<App> {
+        for problem in &self.problems {
+            tracing::warn!(%problem, "in a file that names servers");
+        }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
         let records = Records::at(self.home.join("codexec.db"));

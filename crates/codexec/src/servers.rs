@@ -24,12 +24,16 @@ pub(crate) fn read(named: &[PathBuf], own_exe: &Path) -> anyhow::Result<Parsed> 
     let named = env::mcp_config_paths().into_iter().chain(named.iter().cloned());
     for path in named {
         let text = text(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let parsed = understood(&text, &path, None, own_exe);
-        if let [problem] = parsed.problems.as_slice()
-            && problem.server.is_none()
-            && parsed.servers.is_empty()
-        {
-            bail!("{}: {}", path.display(), problem.what);
+        let scope = Scope {
+            source: &path,
+            project_dir: None,
+            own_exe,
+            is_named: true,
+            env: &env::variable,
+        };
+        let parsed = parse(&text, &scope);
+        if let Some(problem) = parsed.problems.iter().find(|problem| problem.server.is_none()) {
+            bail!("{problem}");
         }
         files.push(parsed);
     }
@@ -46,11 +50,8 @@ fn found(path: &Path, project_dir: Option<&Path>, own_exe: &Path) -> Option<Pars
             return None;
         }
     };
-    Some(understood(&text, path, project_dir, own_exe))
-}
-
-fn understood(text: &str, source: &Path, project_dir: Option<&Path>, own_exe: &Path) -> Parsed {
-    parse(text, &Scope { source, project_dir, own_exe, env: &env::variable })
+    let scope = Scope { source: path, project_dir, own_exe, is_named: false, env: &env::variable };
+    Some(parse(&text, &scope))
 }
 
 fn text(path: &Path) -> anyhow::Result<String> {

@@ -8,6 +8,7 @@ fn parsed(text: &str) -> Parsed {
         source: Path::new("f.json"),
         project_dir: Some(Path::new("/work/app")),
         own_exe: Path::new("/opt/bin/own"),
+        is_named: false,
         env: &env,
     };
     parse(text, &scope)

@@ -1,5 +1,7 @@
 //! Finding out whose a line was that is not JSON.
 
+use codexec_types::first_field;
+
 /// Whose line it was, as far as its beginning tells.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -10,29 +12,13 @@ pub(super) enum Owner {
     Unknown,
 }
 
-/// Finds the `id` at the top level of a JSON object of which the rest is missing or broken.
+/// Looks at the beginning of a line of which the rest is missing or broken.
 pub(super) fn owner(head: &[u8]) -> Owner {
-    let mut depth = 0_u32;
-    let mut rest = head;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        match byte {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth = depth.saturating_sub(1),
-            b'"' => {
-                let Some((text, behind)) = split_string(behind) else { return Owner::Unknown };
-                rest = behind.trim_ascii_start();
-                let Some(value) = rest.strip_prefix(b":") else { continue };
-                match text {
-                    b"method" if depth == 1 => return Owner::Server,
-                    b"id" if depth == 1 => return id_owner(value.trim_ascii_start()),
-                    _ => {}
-                }
-            }
-            _ => {}
-        }
+    match first_field(head, &["id", "method"]) {
+        Some(("id", value)) => id_owner(value),
+        Some(_) => Owner::Server,
+        None => Owner::Unknown,
     }
-    Owner::Unknown
 }
 
 fn id_owner(value: &[u8]) -> Owner {
@@ -45,17 +31,6 @@ fn id_owner(value: &[u8]) -> Owner {
         Some(_) | None if value.is_empty() || digits == value.len() => Owner::Unknown,
         Some(_) | None => Owner::Server,
     }
-}
-
-/// What stands before the closing quote, and what behind it.
-fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut is_escaped = false;
-    let end = text.iter().position(|&byte| {
-        let is_end = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        is_end
-    })?;
-    Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
 #[cfg(test)]

@@ -33,7 +33,12 @@ pub(super) struct Place {
     pids: PathBuf,
 }
 
-const PREFIX: &str = "codexec-";
+/// Process ids mean something only in their own namespace, so that is part of the name.
+fn prefix() -> String {
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    format!("codexec-{digits}-")
+}
 
 impl Place {
     pub(super) fn find() -> Result<Place, NoCgroups> {
@@ -44,7 +49,7 @@ impl Place {
             let text = text.unwrap_or_default();
             ["memory", "pids"].iter().all(|wanted| text.split_whitespace().any(|c| c == *wanted))
         };
-        let name = format!("{PREFIX}{}", std::process::id());
+        let name = format!("{}{}", prefix(), std::process::id());
         choose(&mounts, &own, has_controllers, &name).ok_or(NoCgroups::NotMounted)
     }
 
@@ -76,13 +81,14 @@ impl Place {
 
     /// Removes what servers that are dead have left behind.
     pub(super) fn remove_leftovers(&self) {
+        let prefix = prefix();
         for base in self.bases() {
             let Some(entries) = base.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
                 continue;
             };
             for entry in entries.flatten() {
                 let name = entry.file_name();
-                let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+                let pid = name.to_str().and_then(|name| name.strip_prefix(&prefix));
                 let is_dead = |pid: &str| {
                     pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()
                 };

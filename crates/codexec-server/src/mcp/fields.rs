@@ -13,7 +13,7 @@ pub(super) struct Fields {
 pub(super) enum FieldError {
     #[error("{field}: {problem}; {allowed}")]
     Wrong { field: String, problem: String, allowed: String },
-    #[error("{}: unknown; allowed fields: {}", .unknown.join(", "), .known.join(", "))]
+    #[error("{}: unknown; {}", .unknown.join(", "), allowed(.known))]
     Unknown { unknown: Vec<String>, known: Vec<&'static str> },
 }
 
@@ -96,6 +96,13 @@ impl Fields {
         }
         let unknown = self.values.keys().take(5).map(|key| brief(key)).collect();
         Err(FieldError::Unknown { unknown, known: self.known })
+    }
+}
+
+fn allowed(known: &[&str]) -> String {
+    match known {
+        [] => "no fields are allowed".to_owned(),
+        known => format!("allowed fields: {}", known.join(", ")),
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     }
     let (sandbox, is_sandboxed) = match app.workers.posture().await {
         Ok(posture) => {
-            let layers: Vec<&str> = posture.in_force().map(|layer| layer.name()).collect();
+            let layers = posture.names();
             let missing: Map<String, Value> = posture
                 .missing
                 .into_iter()

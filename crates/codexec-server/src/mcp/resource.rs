@@ -5,6 +5,7 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
 
 use crate::Records;
+use crate::reply::whole;
 
 const PREFIX: &str = "codexec://executions/";
 
@@ -25,13 +26,7 @@ pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceRes
     let store = records.store().await.map_err(failed)?;
     let found = store.get(&id).await.map_err(failed)?;
     let execution = found.ok_or_else(missing)?;
-    let mut text = execution.output.unwrap_or_default();
-    if let Some(value) = execution.value {
-        if !text.is_empty() {
-            text.push_str("\n[result]\n");
-        }
-        text.push_str(&value);
-    }
+    let text = whole(&execution.output.unwrap_or_default(), execution.value.as_deref());
     let contents = ResourceContents::text(text, uri);
     Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
 }

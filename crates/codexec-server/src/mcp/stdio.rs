@@ -2,7 +2,7 @@
 
 use std::io;
 
-use codexec_types::{Line, LineBuffer};
+use codexec_types::{Line, LineBuffer, first_field};
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::{StdioReader, StdioWriter, Transport, stdio_pipes};
@@ -44,9 +44,9 @@ impl ClientPipe {
         let bytes = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
             Line::Whole(bytes) => bytes,
-            Line::TooLong { .. } => {
-                let message = format!("the message is longer than {MAX_LINE_BYTES} bytes");
-                self.answer(&complaint(&Value::Null, -32_600, &message)).await;
+            Line::TooLong { head } => {
+                let why = format!("the message is longer than {MAX_LINE_BYTES} bytes");
+                self.answer(&refusal(&head, -32_600, &why)).await;
                 return None;
             }
         };
@@ -120,29 +120,46 @@ async fn write(mut writer: StdioWriter, mut queue: mpsc::Receiver<Vec<u8>>) {
 
 /// The answer to a line that is not a message.
 fn explain(line: &[u8], error: &serde_json::Error) -> Value {
+    let is_strict = serde_json::from_slice::<Value>(line).is_ok();
     match codexec_types::lenient_json(line) {
-        // It is JSON with a text that is not: whose call it was can be told, so tell it there.
-        Ok(value) if value.get("method").is_some() => {
-            let id = value.get("id").unwrap_or(&Value::Null);
-            if value.get("method").and_then(Value::as_str) == Some("tools/call") && is_garbled(line)
-            {
-                let text = "INVALID_ARGS: the request is not valid UTF-8, or has half a surrogate \
-                     pair in a string; send whole characters";
-                return json!({"jsonrpc": "2.0", "id": id, "result": {
-                    "content": [{"type": "text", "text": text}], "isError": true}});
-            }
-            complaint(id, -32_600, &format!("the message is not a request: {error}"))
+        Ok(Value::Array(_)) => {
+            complaint(&Value::Null, -32_600, "a batch is not supported; send one message a line")
         }
-        Ok(value) => {
+        Ok(value) if value.get("method").is_none() => {
             complaint(value.get("id").unwrap_or(&Value::Null), -32_600, "the message has no method")
         }
-        Err(_) => complaint(&Value::Null, -32_700, &format!("the message is not JSON: {error}")),
+        Ok(_) if is_strict => {
+            refusal(line, -32_600, &format!("the message is not a request: {error}"))
+        }
+        Ok(_) => {
+            let why = "the request is not valid UTF-8, or has half a surrogate pair in a string; \
+                       send whole characters";
+            refusal(line, -32_600, why)
+        }
+        Err(error) => refusal(line, -32_700, &format!("the message is not JSON: {error}")),
     }
 }
 
-/// Whether strict JSON refuses what lenient JSON takes.
-fn is_garbled(line: &[u8]) -> bool {
-    serde_json::from_slice::<Value>(line).is_err()
+/// Refuses the request that a line begins: a tool call by a result that the agent reads, anything
+/// else by an error. A client that is never told would wait for ever.
+fn refusal(head: &[u8], code: i32, why: &str) -> Value {
+    let id = field(head, "id");
+    if id.is_null() || field(head, "method") != "tools/call" {
+        return complaint(&id, code, why);
+    }
+    let text = format!("INVALID_ARGS: {why}");
+    let result = json!({"content": [{"type": "text", "text": text}], "isError": true});
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// A field at the beginning of a line of which the rest may be missing; null when there is none.
+fn field(head: &[u8], name: &str) -> Value {
+    let Some((_, value)) = first_field(head, &[name]) else { return Value::Null };
+    let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(value @ (Value::String(_) | Value::Number(_)))) => value,
+        Some(_) | None => Value::Null,
+    }
 }
 
 fn complaint(id: &Value, code: i32, message: &str) -> Value {

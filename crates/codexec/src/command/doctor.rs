@@ -3,7 +3,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use codexec_exec::ExecError;
+use codexec_gateway::Effect;
 use codexec_sandbox::{Attempt, Layer, Posture};
+use codexec_types::ServerName;
 use serde_json::json;
 
 use crate::parts::Parts;
@@ -80,7 +82,11 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
         writeln!(out, "  named    {name}")?;
     }
     for problem in &parts.problems {
-        writeln!(out, "  LEFT OUT {problem}")?;
+        let effect = match problem.effect {
+            Effect::LeftOut => "LEFT OUT",
+            Effect::Kept => "WARNING ",
+        };
+        writeln!(out, "  {effect} {problem}")?;
     }
     if parts.gateway.server_names().is_empty() {
         writeln!(out, "  none; name them in ./.mcp.json or with --mcp-config FILE")?;
@@ -90,9 +96,7 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
 
 fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Result<()> {
     let (layers, missing, error) = match &examined.posture {
-        Ok(posture) => {
-            (posture.in_force().map(Layer::name).collect::<Vec<_>>(), json!(posture.missing), None)
-        }
+        Ok(posture) => (posture.names(), json!(posture.missing), None),
         Err(error) => (Vec::new(), json!([]), Some(error.to_string())),
     };
     let report = json!({
@@ -100,7 +104,7 @@ fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Resu
         "version": env!("CARGO_PKG_VERSION"),
         "state": parts.home,
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
-        "servers": parts.gateway.server_names().iter().map(|name| name.as_str()).collect::<Vec<_>>(),
+        "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
         "problems": parts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{report}")?;

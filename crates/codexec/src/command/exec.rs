@@ -2,8 +2,8 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_server::{Budget, Execution, Progress, reply};
-use codexec_types::{Asked, Json, Language, Outcome, Request};
+use codexec_server::{Budget, ExecuteError, Execution, Progress, explanation, reply};
+use codexec_types::{Asked, Json, Language, Outcome, Refusal, Request};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
         }
     };
     app.shutdown().await;
-    let execution = executed?;
+    let execution = executed.map_err(in_our_words)?;
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     if as_json {
         writeln!(std::io::stdout(), "{}", as_value(&execution, limits))?;
@@ -53,6 +53,19 @@ pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the policy calls a field is an option here.
+fn in_our_words(error: ExecuteError) -> anyhow::Error {
+    match error {
+        ExecuteError::Refused(Refusal::Timeout { asked_ms, max_ms }) => {
+            anyhow::anyhow!("--timeout: {asked_ms} ms is out of range; it must be 1 to {max_ms}")
+        }
+        ExecuteError::Refused(Refusal::ToolCalls { asked, max }) => {
+            anyhow::anyhow!("--max-tool-calls: {asked} is out of range; it must be 0 to {max}")
+        }
+        other => other.into(),
+    }
 }
 
 fn request(args: Exec) -> anyhow::Result<Request> {
@@ -112,31 +125,33 @@ async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallib
 }
 
 fn as_value(execution: &Execution, limits: codexec_types::Limits) -> Value {
-    let mut value = json!({
-        "ok": matches!(execution.outcome, Outcome::Returned(_)),
-        "id": execution.id.as_str(),
-        "output": execution.output,
-        "tool_calls": execution.usage.tool_calls,
-        "duration_ms": execution.duration.as_secs_f64() * 1e3,
-    });
-    match &execution.outcome {
+    let is_fine = matches!(execution.outcome, Outcome::Returned(_));
+    let (what, came_of_it) = match &execution.outcome {
         Outcome::Returned(json) => {
-            value["value"] =
-                json.to_value().unwrap_or_else(|_| Value::String(json.text().to_owned()));
+            let deep = |_| Value::String(json.text().to_owned());
+            ("value", json.to_value().unwrap_or_else(deep))
         }
         Outcome::Threw(thrown) => {
-            value["error"] = json!({
+            let error = json!({
                 "code": thrown.code.name(),
                 "message": thrown.message,
                 "line": thrown.at.map(|at| at.line),
                 "column": thrown.at.map(|at| at.column),
                 "stack": thrown.stack,
             });
+            ("error", error)
         }
         other @ (Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled) => {
-            let message = reply(execution, limits, WHOLE).text;
-            value["error"] = json!({"code": other.code(), "message": message});
+            let message = explanation(other, limits);
+            ("error", json!({"code": other.code(), "message": message}))
         }
-    }
-    value
+    };
+    json!({
+        "ok": is_fine,
+        "id": execution.id.as_str(),
+        "output": execution.output,
+        "tool_calls": execution.usage.tool_calls,
+        "duration_ms": execution.duration.as_secs_f64() * 1e3,
+        what: came_of_it,
+    })
 }

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{Detail, SearchQuery};
+use codexec_gateway::{Detail, SearchQuery, ServerState};
 use codexec_server::tool_text;
 
 use crate::cli::{DetailArg, Tools};
@@ -29,6 +29,15 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
             complain(parts)?;
         }
         Tools::Search { query, limit, detail, server, json } => {
+            if let Some(name) = &server
+                && gateway.server_names().iter().all(|known| known.as_str() != name)
+            {
+                let names: Vec<String> =
+                    gateway.server_names().iter().map(ToString::to_string).collect();
+                let names = names.join(", ");
+                writeln!(std::io::stderr(), "no server {name:?}; the servers are {names}")?;
+                return Ok(ExitCode::FAILURE);
+            }
             let detail = match detail {
                 DetailArg::Names => Detail::Names,
                 DetailArg::Summary => Detail::Summary,
@@ -45,6 +54,7 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
             }
             complain(parts)?;
             if found.tools.is_empty() {
+                writeln!(std::io::stderr(), "no tool matches; try other words")?;
                 return Ok(ExitCode::FAILURE);
             }
         }
@@ -63,8 +73,12 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
 /// A list that is not whole says so.
 fn complain(parts: &Parts) -> std::io::Result<()> {
     for server in parts.gateway.health() {
-        if let Some(error) = server.error {
-            writeln!(std::io::stderr(), "server {}: {error}", server.name)?;
+        match (server.state, server.error) {
+            (_, Some(error)) => writeln!(std::io::stderr(), "server {}: {error}", server.name)?,
+            (ServerState::Starting, None) => {
+                writeln!(std::io::stderr(), "server {}: it is still starting", server.name)?;
+            }
+            (ServerState::Idle | ServerState::Ready | ServerState::Failed, None) => {}
         }
     }
     Ok(())

@@ -43,3 +43,11 @@ fn wrong_settings_say_how_to_write_them() {
     );
     check("[tools]\nallowed = ['github']", "error: `tools.allowed`");
 }
+
+#[test]
+fn the_example_file_says_the_defaults() {
+    let text = include_str!("../../../../docs/examples/config.toml");
+    let named: File = toml::from_str(text).expect("the example is valid");
+    let (named, default) = (Config::new(&named, 2), Config::new(&File::default(), 2));
+    assert_eq!(format!("{:?}", named.expect("valid")), format!("{:?}", default.expect("valid")));
+}

@@ -9,14 +9,19 @@ pub(crate) mod recorder;
 mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use bench::Bench;
 use case::{Case, fill};
+use host::Sandbox;
 use verdict::{Deed, problems, seen};
 
+/// An execution that must go well whatever happens beside it.
+const SIBLING: &str = "return 'sibling ' + 6 * 7";
+/// What is not over by then lasts.
+const MOMENT: Duration = Duration::from_millis(100);
 /// Only `fake` may be called: `denied` and `fake2` are there, and must never hear of it.
 const SETTINGS: &str = "[tools]\nallowed = [\"fake.*\"]\n";
 
@@ -155,7 +160,7 @@ fn granted(control: &mut Bench, (server, tool): &(String, String)) {
     assert_eq!(after, before + 1, "the control of {server}.{tool} did not arrive");
 }
 
-/// Runs one case of code, with a sibling beside it.
+/// Runs one case of code, with a sibling beside it if it lasts, else behind it.
 fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     let names = bench.names(&case.id);
     let code = fill(case.request.as_str().expect("code"), &names);
@@ -163,13 +168,21 @@ fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     let seen = seen(bench);
     let begun = Instant::now();
     let attack = bench.send(&case.language, &code, &case.opts);
-    let sibling = bench.send("typescript", "return 'sibling ' + 6 * 7", &Value::Null);
-    bench.client.ping();
+    let lasts = !bench.is_answered(attack, MOMENT);
+    let mut workers = before.sandbox.workers.clone();
+    let mut sibling = None;
+    if lasts {
+        sibling = Some(bench.run(SIBLING, &Value::Null));
+        // Whoever is gone from here on is gone with the attack.
+        workers = Sandbox::of(bench.pid()).workers;
+    }
     let answered = bench.answered(attack);
     let wall = begun.elapsed();
-    let sibling = bench.answered(sibling);
+    let left = if bench.has_run_since(&before) { bench.left_behind(&workers) } else { None };
+    let sibling = sibling.unwrap_or_else(|| bench.run(SIBLING, &Value::Null));
     let deed = Deed { status: answered.status, wall, seen, before };
     let mut problems = problems(bench, &case.oracle, &deed);
+    problems.extend(left);
     if sibling.text != "sibling 42" {
         problems.push(format!("the sibling said {}", sibling.text));
     }

@@ -361,7 +361,9 @@ fn a_second_request_with_the_same_id_harms_nobody() {
     let slow = b"\"await new Promise((done) => setTimeout(done, 200)); 1\"";
     client.write_bytes(&[call_line(65, slow), call_line(65, b"\"2\"")].join(&b'\n'));
     client.write_bytes(b"\n");
-    assert_eq!(client.wait_call(65).fine(), "2");
+    // Which of the two is answered is the client's own confusion; one has to be.
+    let said = client.wait_call(65).fine();
+    assert!(["1", "2"].contains(&said.as_str()), "{said}");
     assert_eq!(client.run("3").fine(), "3");
     client.ping();
 }

@@ -4,7 +4,6 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
-    clippy::unwrap_used,
     reason = "test helpers are not test functions to clippy"
 )]
 
@@ -12,6 +11,7 @@ mod bad_input;
 mod cli;
 mod clients;
 mod guide;
+mod reference;
 mod startup;
 mod support;
 mod world;

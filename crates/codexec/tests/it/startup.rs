@@ -104,7 +104,7 @@ fn a_hung_server_and_a_missing_one_hold_nobody_up() {
     let missing = missing.lines().next().unwrap_or_default();
     assert_eq!(
         missing,
-        "UPSTREAM_ERROR: ToolError: server \"missing\": it did not start: \
+        "UPSTREAM_ERROR: server \"missing\": it did not start: \
          \"/nowhere/mcp-server\" could not be started: No such file or directory (os error 2)"
     );
     client.ping();
@@ -126,12 +126,14 @@ fn upstreams_are_gone_after_the_client_left() {
     check_gone(&upstreams);
 }
 
+/// Also the one that would never notice that nobody is left.
 #[test]
 fn upstreams_are_gone_after_the_server_was_killed() {
     let mut client = Client::start(&ten());
+    client.send_call("execute_code", &json!({"code": "await tools.hung.who()"}));
     who(&mut client, "s0");
     let upstreams = upstreams_of(&client);
-    assert_eq!(names(&upstreams), ["s0"]);
+    assert_eq!(names(&upstreams), ["hung", "s0"]);
     client.child.kill().expect("killed");
     client.child.wait().expect("reaped");
     check_gone(&upstreams);

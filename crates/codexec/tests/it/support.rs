@@ -29,7 +29,7 @@ pub(crate) fn world() -> Option<PathBuf> {
 pub(crate) fn need(what: &str, is_there: bool) -> bool {
     if !is_there {
         assert!(std::env::var_os("CODEXEC_REQUIRE_ALL").is_none(), "{what} is required here");
-        eprintln!("SKIPPED: {what} is missing");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {what} is missing");
     }
     is_there
 }

@@ -3,20 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::host::{
-    AFTERMATH, Listener, cgroups, files, memory_kib, sandbox_processes, secret, within,
-};
+use super::host::{AFTERMATH, Listener, Sandbox, files, memory_kib, reset_peak, secret, within};
 use super::recorder::Recorders;
 use crate::support::{Client, PATIENCE};
 
-/// How many workers wait, so that it is known how many processes there are at rest.
+/// How many workers wait when nothing goes on.
 const WARM: usize = 2;
-/// The zygote, and a keeper and a worker in each slot.
-const AT_REST: usize = 1 + 2 * WARM;
+/// A rush opens more slots, which stay a while; never more than this with what we do.
+const MAX: usize = 4;
 /// A variable of the server's own.
 const SECRET_NAME: &str = "CODEXEC_IT_SECRET";
 
@@ -32,13 +31,13 @@ pub(crate) struct Bench {
     executions: BTreeSet<String>,
     /// Everything that was answered.
     pub(crate) said: Vec<String>,
-    folder: TempDir,
+    /// Keeps the files of this bench.
+    _folder: TempDir,
 }
 
 /// What there was before a case.
 pub(crate) struct Before {
-    processes: BTreeSet<u32>,
-    cgroups: usize,
+    pub(crate) sandbox: Sandbox,
     executions: usize,
     pub(crate) connections: usize,
     outdir: BTreeSet<(PathBuf, u64)>,
@@ -69,7 +68,7 @@ impl Bench {
             ((*name).to_owned(), recorders.entry(name, plan))
         };
         let servers = Value::Object(upstreams.iter().map(entry).collect());
-        let settings = format!("[workers]\nwarm = {WARM}\n{settings}");
+        let settings = format!("[workers]\nwarm = {WARM}\nmax = {MAX}\n{settings}");
         let client = Client::with(&servers, |command| {
             configure(command, &settings);
             command.env("CANARY", &canary).env(SECRET_NAME, &secrets[1]);
@@ -84,7 +83,7 @@ impl Bench {
             secrets,
             executions: BTreeSet::new(),
             said: Vec::new(),
-            folder,
+            _folder: folder,
         }
     }
 
@@ -120,6 +119,15 @@ impl Bench {
         self.client.send_call("execute_code", &arguments)
     }
 
+    /// Whether the answer comes this soon.
+    pub(crate) fn is_answered(&mut self, id: u64, patience: Duration) -> bool {
+        within(patience, || {
+            // Whatever comes before its answer is kept.
+            self.client.ping();
+            self.client.others.iter().any(|message| message["id"] == id)
+        })
+    }
+
     pub(crate) fn answered(&mut self, id: u64) -> Answered {
         let reply = self.client.wait(id);
         let meta = &reply["result"]["_meta"]["codexec/execution"]["id"];
@@ -139,13 +147,15 @@ impl Bench {
     /// Waits until the pool is full, and looks around.
     pub(crate) fn before(&mut self) -> Before {
         let pid = self.pid();
-        let is_full = within(PATIENCE, || sandbox_processes(pid).len() == AT_REST);
-        assert!(is_full, "the pool does not fill up: {:?}", sandbox_processes(pid));
-        super::host::reset_peak(pid);
+        let is_full = within(PATIENCE, || {
+            let sandbox = Sandbox::of(pid);
+            sandbox.workers.len() >= WARM && sandbox.workers.len() == sandbox.keepers.len()
+        });
+        assert!(is_full, "the pool does not fill up: {:?}", Sandbox::of(pid));
+        reset_peak(pid);
         self.said.clear();
         Before {
-            processes: sandbox_processes(pid),
-            cgroups: cgroups(pid).len(),
+            sandbox: Sandbox::of(pid),
             executions: self.executions.len(),
             connections: self.listener.connections(),
             outdir: files(&self.outdir),
@@ -153,6 +163,24 @@ impl Bench {
             rss_kib: memory_kib(pid, "VmRSS"),
             log_bytes: self.log_bytes(),
         }
+    }
+
+    /// What is still there of a guest that ran in one of these workers: a worker serves once, so
+    /// one of them must be gone, and the others must be all there is.
+    pub(crate) fn left_behind(&self, workers: &BTreeSet<u32>) -> Option<String> {
+        let is_clean = || {
+            let now = Sandbox::of(self.pid());
+            now.strays.is_empty()
+                && now.keepers.len() <= MAX
+                && now.workers.len() <= now.keepers.len()
+                && workers.difference(&now.workers).next().is_some()
+        };
+        let is_clean = within(AFTERMATH, is_clean);
+        (!is_clean).then(|| format!("left behind: {:?} of {workers:?}", Sandbox::of(self.pid())))
+    }
+
+    pub(crate) fn has_run_since(&self, before: &Before) -> bool {
+        self.executions.len() > before.executions
     }
 
     /// What must hold after every case, and does not.
@@ -163,30 +191,17 @@ impl Bench {
                 broken.push(what.to_owned());
             }
         };
-        let pid = self.pid();
         let is_alive = self.client.child.try_wait().expect("our child").is_none();
         must(is_alive, "the server has ended");
         if is_alive {
             self.client.ping();
         }
-        must(
-            within(AFTERMATH, || self.is_clean(before)),
-            &format!("left behind: {:?}, {:?}", sandbox_processes(pid), cgroups(pid)),
-        );
         let canary = std::fs::read_to_string(&self.canary).unwrap_or_default();
         must(canary == self.secrets[0], "the canary was changed");
         must(files(&self.outdir) == before.outdir, "something was written outside");
         let said = format!("{:?}{:?}{}", self.said, self.client.others, self.client.stderr());
         must(!self.secrets.iter().any(|secret| said.contains(secret)), "a secret was said");
         broken
-    }
-
-    /// The worker that ran is gone, and there are no more processes than wait for work.
-    fn is_clean(&self, before: &Before) -> bool {
-        let now = sandbox_processes(self.pid());
-        let has_run = self.executions.len() > before.executions;
-        let is_gone = !has_run || before.processes.difference(&now).next().is_some();
-        is_gone && now.len() <= AT_REST && cgroups(self.pid()).len() <= before.cgroups
     }
 
     /// What must hold of a server at the end: one finished record for each execution, and no
@@ -232,10 +247,6 @@ impl Bench {
         let files = files(self.client.home.path());
         files.iter().filter(|(path, _)| is_log(path)).map(|(_, bytes)| bytes).sum()
     }
-
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
-    }
 }
 
 /// Writes the settings where this command will look for them.
@@ -249,14 +260,13 @@ pub(crate) fn configure(command: &mut Command, settings: &str) {
 pub(crate) fn answered(reply: &Value) -> Answered {
     let result = &reply["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    let status = if reply.get("error").is_some() {
-        "bad_request"
+    let mut answered = Answered { status: "ok", text, whole: reply.to_string() };
+    if reply.get("error").is_some() {
+        answered.status = "bad_request";
     } else if result["isError"] == true {
-        status_of(text.split(':').next().unwrap_or_default())
-    } else {
-        "ok"
-    };
-    Answered { status, text, whole: reply.to_string() }
+        answered.status = status_of(answered.first_line().split(':').next().unwrap_or_default());
+    }
+    answered
 }
 
 fn status_of(code: &str) -> &'static str {
@@ -267,6 +277,15 @@ fn status_of(code: &str) -> &'static str {
         "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" => "denied",
         code if code.starts_with("INVALID_") => "bad_request",
         _ => "fail",
+    }
+}
+
+impl Answered {
+    /// Where much was printed, what says that it was cut stands before it.
+    pub(crate) fn first_line(&self) -> &str {
+        let cut = self.text.strip_prefix("[cut: ").and_then(|cut| cut.split_once('\n'));
+        let text = cut.map_or(self.text.as_str(), |(_, text)| text);
+        text.lines().next().unwrap_or_default()
     }
 }
 

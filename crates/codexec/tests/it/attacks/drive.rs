@@ -30,7 +30,11 @@ pub(super) fn upstream(case: &Case) -> Option<String> {
             }
             answers.push(answered);
         }
-        let deed = Deed { status: worst(&answers), wall: begun.elapsed(), seen, before };
+        let wall = begun.elapsed();
+        if bench.has_run_since(&before) {
+            problems.extend(bench.left_behind(&before.sandbox.workers));
+        }
+        let deed = Deed { status: worst(&answers), wall, seen, before };
         let mut oracle = case.oracle.clone();
         oracle.require = oracle.require.iter().map(|text| fill(text, &names)).collect();
         problems.extend(super::verdict::problems(&mut bench, &oracle, &deed));

@@ -27,47 +27,65 @@ pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> boo
     }
 }
 
-/// The sandbox's processes below the server: all but the upstreams.
-pub(crate) fn sandbox_processes(server: u32) -> BTreeSet<u32> {
-    let is_upstream = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains("upstream.py")
-    };
-    descendants(server).into_iter().filter(|pid| !is_upstream(pid)).collect()
+/// The processes of the sandbox: the zygote's children keep slots, their children run guests.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sandbox {
+    pub(crate) keepers: BTreeSet<u32>,
+    pub(crate) workers: BTreeSet<u32>,
+    /// Whatever is below a worker.
+    pub(crate) strays: BTreeSet<u32>,
+}
+
+impl Sandbox {
+    /// Without the upstreams, which are the server's children too.
+    pub(crate) fn of(server: u32) -> Sandbox {
+        let is_zygote = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.ends_with(b"\0zygote-js\0")
+        };
+        let zygotes: BTreeSet<u32> = children(&[server].into()).into_iter().filter(is_zygote).collect();
+        let keepers = children(&zygotes);
+        let workers = children(&keepers);
+        let strays = children(&workers);
+        Sandbox { keepers, workers, strays }
+    }
+}
+
+/// One generation below these.
+fn children(parents: &BTreeSet<u32>) -> BTreeSet<u32> {
+    let all = parents.iter().flat_map(|pid| descendants(*pid));
+    all.filter(|pid| parent(*pid).is_some_and(|parent| parents.contains(&parent))).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    status(pid, "PPid")?.parse().ok()
+}
+
+/// The processor time a process has used, in hundredths of a second.
+pub(crate) fn cpu_ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after = stat.rsplit_once(") ").map(|(_, after)| after).unwrap_or_default();
+    after.split(' ').nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
+}
+
+pub(crate) fn is_alive(pid: u32) -> bool {
+    status(pid, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
 
 /// The cgroup directories of this server, on every hierarchy.
-pub(crate) fn cgroups(server: u32) -> BTreeSet<PathBuf> {
-    let mut found = BTreeSet::new();
-    for base in bases(Path::new("/sys/fs/cgroup"), &format!("codexec-{server}"), 6) {
-        collect(&base, &mut found);
-    }
-    found
+pub(crate) fn cgroups(server: u32) -> Vec<PathBuf> {
+    folders_named(Path::new("/sys/fs/cgroup"), &format!("codexec-{server}"), 6)
 }
 
-fn bases(at: &Path, name: &str, depth: u32) -> Vec<PathBuf> {
+fn folders_named(at: &Path, name: &str, depth: u32) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(at) else { return Vec::new() };
     let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
-    folders
-        .flat_map(|entry| {
-            if entry.file_name() == name {
-                vec![entry.path()]
-            } else if depth > 0 {
-                bases(&entry.path(), name, depth - 1)
-            } else {
-                Vec::new()
-            }
-        })
-        .collect()
-}
-
-fn collect(at: &Path, found: &mut BTreeSet<PathBuf>) {
-    found.insert(at.to_owned());
-    for entry in std::fs::read_dir(at).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            collect(&entry.path(), found);
-        }
-    }
+    let found = |entry: std::fs::DirEntry| match depth {
+        _ if entry.file_name() == name => vec![entry.path()],
+        0 => Vec::new(),
+        _ => folders_named(&entry.path(), name, depth - 1),
+    };
+    folders.flat_map(found).collect()
 }
 
 /// A line of `/proc/<pid>/status`, without its name.

@@ -1,0 +1,70 @@
+//! The reference pages are what the binary says. `CODEXEC_UPDATE=1` writes them anew.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, command};
+
+#[test]
+fn the_command_line_is_documented_as_it_is() {
+    let home = tempfile::tempdir().expect("a directory");
+    let mut page = String::from(
+        "# Command line\n\nMade from `--help`; exit codes: 0 done, 1 the guest failed, 2 we failed.\n",
+    );
+    for words in [
+        &[][..],
+        &["serve"],
+        &["exec"],
+        &["tools"],
+        &["tools", "list"],
+        &["tools", "search"],
+        &["tools", "schema"],
+        &["doctor"],
+    ] {
+        let output = command(home.path()).args(words).arg("--help").output().expect("it runs");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let name = format!("codexec {}", words.join(" "));
+        page.push_str(&format!("\n## {}\n\n```text\n{}\n```\n", name.trim(), text.trim_end()));
+    }
+    compare(
+        "docs/reference/command-line.md",
+        include_str!("../../../../docs/reference/command-line.md"),
+        &page,
+    );
+}
+
+#[test]
+fn the_mcp_tools_are_documented_as_they_are() {
+    let mut client = Client::start(&json!({}));
+    let list = client.request("tools/list", &json!({}));
+    let mut page = String::from("# MCP tools\n\nMade from `tools/list`, toolset `compact`.\n");
+    for tool in list["result"]["tools"].as_array().expect("a list") {
+        let (name, description) = (&tool["name"], &tool["description"]);
+        page.push_str(&format!("\n## {}\n\n{}\n", text(name), text(description)));
+        let schema = serde_json::to_string_pretty(&tool["inputSchema"]).expect("JSON");
+        page.push_str(&format!("\n```json\n{schema}\n```\n"));
+    }
+    compare(
+        "docs/reference/mcp-tools.md",
+        include_str!("../../../../docs/reference/mcp-tools.md"),
+        &page,
+    );
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a text")
+}
+
+#[track_caller]
+fn compare(file: &str, written: &str, said: &str) {
+    if written == said {
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    if std::env::var_os("CODEXEC_UPDATE").is_some() {
+        std::fs::write(root.join(file), said).expect("written");
+    } else {
+        panic!("{file} is not what the binary says; run the tests with CODEXEC_UPDATE=1");
+    }
+}
