@@ -117,7 +117,9 @@ impl ServerHandler for Server {
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
-                let result = text(Reply { text: message, is_error: true });
+                let mut result = text(Reply { text: message, is_error: true });
+                // Left out, it means the same in every revision; the SDK does not look in here.
+                result.result_type = None;
                 Ok(CustomResult(serde_json::to_value(result).unwrap_or_default()))
             }
             _ => {

@@ -214,18 +214,20 @@ fn text_that_is_not_unicode_gets_a_tool_result() {
 #[test]
 fn lines_that_are_not_json_get_a_parse_error() {
     let client = &mut client();
-    let mut check = |line: &[u8], why: &str| {
-        let expected = refused(&Value::Null, -32_700, &format!("the message is not JSON: {why}"));
+    let mut check_with = |line: &[u8], id: Value, why: &str| {
+        let expected = refused(&id, -32_700, &format!("the message is not JSON: {why}"));
         check_line(client, line, &expected);
     };
+    check_with(
+        br#"{"jsonrpc":"2.0","id":1,"method":"ping"} more"#,
+        json!(1),
+        "trailing characters at line 1 column 42",
+    );
+    let mut check = |line: &[u8], why: &str| check_with(line, Value::Null, why);
     check(b"{", "EOF while parsing an object at line 1 column 1");
     check(b"hello", "expected value at line 1 column 1");
     check(b"\x00", "expected value at line 1 column 1");
     check(b"\xff\xfe", "expected value at line 1 column 1");
-    check(
-        br#"{"jsonrpc":"2.0","id":1,"method":"ping"} more"#,
-        "trailing characters at line 1 column 42",
-    );
     check(&[b'['; 5_000], "recursion limit exceeded at line 1 column 128");
 }
 
@@ -251,8 +253,10 @@ fn json_that_is_no_request_is_refused_with_its_id() {
     check(with("method", json!(5)), json!(61), unlike);
     check(with("params", json!([])), json!(61), unlike);
     check(with("params", json!(5)), json!(61), unlike);
-    for id in [json!(null), json!(1.5), json!(true), json!({}), json!([1])] {
-        check(with("id", id.clone()), id, unlike);
+    check(with("id", json!(1.5)), json!(1.5), unlike);
+    // What no id can be is not sent back.
+    for id in [json!(null), json!(true), json!({}), json!([1])] {
+        check(with("id", id), Value::Null, unlike);
     }
 }
 
@@ -301,7 +305,7 @@ fn unknown_methods_and_tools_are_refused() {
     let client = &mut client();
     let error = |reply: Value| (reply["error"]["code"].clone(), reply["error"]["message"].clone());
     let unknown = client.request("nobody/knows", &json!({}));
-    assert_eq!(error(unknown), (json!(-32_601), json!("nobody/knows")));
+    assert_eq!(error(unknown), (json!(-32_601), json!("there is no method \"nobody/knows\" here")));
     let unknown = client.request("tools/call", &json!({"name": "nobody", "arguments": {}}));
     let sorry = "there is no tool \"nobody\" here; there are execute_code, search_tools, health, \
                  and inside execute_code `tools.<server>.<tool>(..)`";

@@ -76,7 +76,7 @@ fn res_2_memory_outside_the_engines_heap_is_stopped() {
 #[test]
 fn res_2_recursion_without_end_is_an_error_of_the_guests() {
     let code = "const f = (n) => f(n + 1) + 1;\nreturn f(0);";
-    let line = "RUNTIME_ERROR: InternalError: stack overflow";
+    let line = "RUNTIME_ERROR: RangeError: Maximum call stack size exceeded";
     check("javascript", code, 20_000, line);
 }
 
