@@ -3,7 +3,9 @@ use std::time::{Duration, Instant, SystemTime};
 use codexec_exec::{Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_store::Finish;
-use codexec_types::{Admitted, Answer, Ask, Ending, Event, ExecutionId, Outcome, Policy, Request};
+use codexec_types::{
+    Admitted, Answer, Ask, Ending, Event, ExecutionId, Limits, Outcome, Policy, Request,
+};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio::sync::watch;
@@ -27,6 +29,8 @@ pub struct App {
 pub struct Execution {
     pub id: ExecutionId,
     pub outcome: Outcome,
+    /// Those it was held to.
+    pub limits: Limits,
     /// Everything the guest wrote, in order, both streams together.
     pub output: String,
     pub usage: Usage,
@@ -106,8 +110,8 @@ impl App {
         };
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, finish).await?;
-        let (output, usage) = (trace.output, trace.usage);
-        Ok(Execution { id, outcome: driven?, output, usage, duration })
+        let (limits, Trace { output, usage, .. }) = (admitted.limits(), trace);
+        Ok(Execution { id, outcome: driven?, limits, output, usage, duration })
     }
 
     async fn drive(

@@ -15,12 +15,12 @@ pub struct Reply {
 
 /// The value alone when that is all there is; what was written and the value under a heading
 /// when there is both.
-pub fn reply(execution: &Execution, limits: Limits, budget: Budget) -> Reply {
+pub fn reply(execution: &Execution, budget: Budget) -> Reply {
     let (text, is_error) = match &execution.outcome {
         Outcome::Returned(value) => (whole(&execution.output, Some(value.text())), false),
         failed => {
-            let problem =
-                format!("{}: {}", failed.code().unwrap_or_default(), explanation(failed, limits));
+            let code = failed.code().unwrap_or_default();
+            let problem = format!("{code}: {}", explanation(execution));
             let output = execution.output.trim_end_matches('\n');
             let text = match output {
                 "" => problem,
@@ -69,11 +69,11 @@ fn shown(json: &str) -> String {
 }
 
 /// What happened and what to do about it, without its code.
-pub fn explanation(outcome: &Outcome, limits: Limits) -> String {
-    match outcome {
+pub fn explanation(execution: &Execution) -> String {
+    match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
         Outcome::Threw(thrown) => thrown_text(thrown),
-        Outcome::Stopped(limit) => limit_text(*limit, limits),
+        Outcome::Stopped(limit) => limit_text(*limit, execution.limits),
         Outcome::Crashed(Crash::Exited) => {
             "the worker ended before the code did; nothing else was affected".to_owned()
         }

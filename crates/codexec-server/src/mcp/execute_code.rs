@@ -27,11 +27,6 @@ pub(super) async fn call(
             return text(Reply { text: format!("INVALID_ARGS: {error}"), is_error: true });
         }
     };
-    let limits = codexec_types::Limits {
-        wall: request.asked.wall.unwrap_or(app.policy.limits.wall),
-        tool_calls: request.asked.tool_calls.unwrap_or(app.policy.limits.tool_calls),
-        ..app.policy.limits
-    };
     let (sender, receiver) = watch::channel(Progress::default());
     let (runner, cancel) = (Arc::clone(app), context.ct.clone());
     // A task of its own, so that a client that leaves cancels by token and never by drop.
@@ -43,7 +38,7 @@ pub(super) async fn call(
     };
     match executed {
         Ok(Ok(execution)) => {
-            let mut result = text(reply(&execution, limits, Budget::DEFAULT));
+            let mut result = text(reply(&execution, Budget::DEFAULT));
             result.meta = Some(meta(&execution));
             result
         }

@@ -10,12 +10,13 @@ fn check(output: &str, outcome: Outcome, expected: &str) {
     let execution = Execution {
         id: ExecutionId::from_bits(1),
         outcome,
+        limits: Limits::DEFAULT,
         output: output.to_owned(),
         usage: Usage::default(),
         duration: Duration::ZERO,
     };
     let budget = Budget { chars: 60, head: 5, tail: 5 };
-    assert_eq!(reply(&execution, Limits::DEFAULT, budget).text, expected);
+    assert_eq!(reply(&execution, budget).text, expected);
 }
 
 fn returned(json: &str) -> Outcome {

@@ -17,12 +17,6 @@ const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
 pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
     let as_json = args.json;
     let request = request(args)?;
-    let policy_limits = parts.config.policy.limits;
-    let limits = codexec_types::Limits {
-        wall: request.asked.wall.unwrap_or(policy_limits.wall),
-        tool_calls: request.asked.tool_calls.unwrap_or(policy_limits.tool_calls),
-        ..policy_limits
-    };
     let app = parts.app()?;
     let cancel = CancellationToken::new();
     let (progress, watched) = watch::channel(Progress::default());
@@ -43,9 +37,9 @@ pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
     let execution = executed.map_err(in_our_words)?;
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     if as_json {
-        writeln!(std::io::stdout(), "{}", as_value(&execution, limits))?;
+        writeln!(std::io::stdout(), "{}", as_value(&execution))?;
     } else {
-        let text = reply(&execution, limits, WHOLE).text;
+        let text = reply(&execution, WHOLE).text;
         if is_fine {
             writeln!(std::io::stdout(), "{text}")?;
         } else {
@@ -124,7 +118,7 @@ async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallib
     std::future::pending().await
 }
 
-fn as_value(execution: &Execution, limits: codexec_types::Limits) -> Value {
+fn as_value(execution: &Execution) -> Value {
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     let (what, came_of_it) = match &execution.outcome {
         Outcome::Returned(json) => {
@@ -142,7 +136,7 @@ fn as_value(execution: &Execution, limits: codexec_types::Limits) -> Value {
             ("error", error)
         }
         other @ (Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled) => {
-            let message = explanation(other, limits);
+            let message = explanation(execution);
             ("error", json!({"code": other.code(), "message": message}))
         }
     };

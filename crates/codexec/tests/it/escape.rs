@@ -185,7 +185,10 @@ fn esc_5_a_worker_has_no_privileges() {
     for capabilities in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
         assert_eq!(is(capabilities), "0000000000000000", "{capabilities}");
     }
-    assert_eq!((is("NoNewPrivs"), is("Seccomp"), is("Threads")), ("1".into(), "2".into(), "1".into()));
+    assert_eq!(
+        (is("NoNewPrivs"), is("Seccomp"), is("Threads")),
+        ("1".into(), "2".into(), "1".into())
+    );
     assert!(!is("Uid").split_whitespace().any(|id| id == "0"), "{}", is("Uid"));
     assert!(!is("Gid").split_whitespace().any(|id| id == "0"), "{}", is("Gid"));
 }
@@ -204,7 +207,9 @@ fn esc_5_a_worker_inherits_one_socket_and_no_environment() {
     targets.retain(|target| !target.ends_with("/null"));
     assert!(matches!(&targets[..], [one] if one.starts_with("socket:")), "{targets:?}");
     let environment = std::fs::read(format!("/proc/{worker}/environ")).expect("root may look");
-    assert_eq!(String::from_utf8_lossy(&environment), "");
+    let environment = String::from_utf8_lossy(&environment);
+    // A guest's local time is not the host's.
+    assert_eq!(environment.replace("TZ=UTC\0", ""), "");
 }
 
 #[test]
@@ -364,7 +369,8 @@ fn call_of(plan: &Value) -> String {
 /// THREAT[UP-1]
 #[test]
 fn up_1_garbage_and_endless_lines_fail_no_more_than_their_call() {
-    let garbage = json!([{"do": "raw", "text": "Starting.."}, {"do": "raw_hex", "hex": "fffe00", "nl": true}]);
+    let bytes = json!({"do": "raw_hex", "hex": "fffe00", "nl": true});
+    let garbage = json!([{"do": "raw", "text": "Starting.."}, bytes]);
     let reply = json!({"do": "reply"});
     assert_eq!(call_of(&json!({"pre": garbage, "on": {"tools/call": [reply]}})), "replied");
     let endless = json!([{"do": "big_line", "mb": 50}, {"do": "hang"}]);
@@ -376,8 +382,10 @@ fn up_1_garbage_and_endless_lines_fail_no_more_than_their_call() {
 /// THREAT[UP-2]
 #[test]
 fn up_2_endless_pages_and_huge_texts_are_bounded() {
-    let echo = |text: &str| json!({"name": "echo", "description": text, "inputSchema": {"type": "object"}});
-    let huge = json!({"tools": [echo(&"x".repeat(5 << 20))], "on": {"tools/call": [{"do": "reply"}]}});
+    let schema = json!({"type": "object"});
+    let echo = |text: &str| json!({"name": "echo", "description": text, "inputSchema": schema});
+    let huge =
+        json!({"tools": [echo(&"x".repeat(5 << 20))], "on": {"tools/call": [{"do": "reply"}]}});
     assert_eq!(call_of(&huge), "replied");
     let many: Vec<Value> = (0..5_000).map(|_| echo("again")).collect();
     let many = json!({"tools": many, "on": {"tools/call": [{"do": "reply"}]}});

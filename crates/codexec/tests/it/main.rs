@@ -7,10 +7,13 @@
     reason = "test helpers are not test functions to clippy"
 )]
 
+mod attacks;
 mod bad_input;
 mod cli;
 mod clients;
+mod escape;
 mod guide;
+mod limits;
 mod reference;
 mod startup;
 mod support;

@@ -64,9 +64,8 @@ impl Bench {
         std::fs::write(&canary, &secrets[0]).expect("written");
         std::fs::create_dir(&outdir).expect("made");
         std::fs::write(outdir.join("sentinel"), "untouched").expect("written");
-        let entry = |(name, plan): &(&str, Value)| {
-            ((*name).to_owned(), recorders.entry(name, plan))
-        };
+        let entry =
+            |(name, plan): &(&str, Value)| ((*name).to_owned(), recorders.entry(name, plan));
         let servers = Value::Object(upstreams.iter().map(entry).collect());
         let settings = format!("[workers]\nwarm = {WARM}\nmax = {MAX}\n{settings}");
         let client = Client::with(&servers, |command| {
@@ -305,4 +304,3 @@ pub(crate) fn rows(state: &Path, sql: &str) -> Vec<Value> {
     let rows: Value = serde_json::from_slice(&output.stdout).expect("rows");
     rows.as_array().expect("rows").clone()
 }
-

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
 use super::verdict::{Deed, problems, seen, worst};
-use super::{attempt, start};
+use super::{attempt, skipped, start};
 
 /// Runs a case against an upstream of its own; what is wrong, if anything is.
 pub(super) fn upstream(case: &Case) -> Option<String> {
@@ -59,11 +59,12 @@ fn drive(
         }
         "exec" => {
             let code = fill(step["code"].as_str().expect("code"), names);
-            let id = bench.send(step["language"].as_str().expect("a language"), &code, &step["opts"]);
+            let id =
+                bench.send(step["language"].as_str().expect("a language"), &code, &step["opts"]);
             Some(bench.answered(id))
         }
         other if step["optional"] == true => {
-            eprintln!("SKIPPED: the step {other}, which codexec does not have");
+            skipped(&format!("{} has the step {other}", names[0].1));
             None
         }
         other => panic!("nobody knows how to {other}"),

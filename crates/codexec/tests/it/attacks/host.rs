@@ -43,7 +43,8 @@ impl Sandbox {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             line.ends_with(b"\0zygote-js\0")
         };
-        let zygotes: BTreeSet<u32> = children(&[server].into()).into_iter().filter(is_zygote).collect();
+        let zygotes: BTreeSet<u32> =
+            children(&[server].into()).into_iter().filter(is_zygote).collect();
         let keepers = children(&zygotes);
         let workers = children(&keepers);
         let strays = children(&workers);

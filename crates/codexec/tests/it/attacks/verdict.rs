@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::bench::{Answered, Bench, Before};
+use super::bench::{Answered, Before, Bench};
 use super::case::Oracle;
 use super::host::{AFTERMATH, memory_kib, within};
 
