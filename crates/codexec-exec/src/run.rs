@@ -21,6 +21,7 @@ pub struct Run {
     hold: Hold,
     language: Language,
     deadline: Instant,
+    memory_bytes: u64,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
@@ -65,6 +66,7 @@ impl Run {
             hold,
             language: job.language,
             deadline: Instant::now() + limits.wall,
+            memory_bytes: limits.memory_bytes,
             output_bytes_left: limits.output_bytes,
             tool_calls_left: limits.tool_calls,
             questions_left: MAX_QUESTIONS,
@@ -183,9 +185,6 @@ impl Run {
             },
             FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
             FromGuest::Returned(value) => self.end(Outcome::Returned(value)),
-            FromGuest::Threw(thrown) if thrown.code == ThrownCode::MemoryLimit => {
-                self.end(Outcome::Stopped(Limit::Memory));
-            }
             FromGuest::Threw(thrown) => self.end(Outcome::Threw(thrown)),
         }
         None
@@ -242,31 +241,58 @@ impl Run {
             None => drop(self.hold.busy.take()),
         }
         let State::Dying(claimed) = &mut self.state else { return };
-        let outcome = claimed.take().unwrap_or_else(|| {
-            if ran_out {
-                Outcome::Stopped(Limit::Memory)
-            } else {
-                died(self.language, self.is_compiled, exit)
-            }
-        });
+        let outcome = match claimed.take() {
+            Some(Outcome::Threw(thrown)) => self.judged(thrown),
+            Some(outcome) => outcome,
+            None if ran_out && self.is_compiled => Outcome::Stopped(Limit::Memory),
+            None => self.died(ran_out, exit),
+        };
         self.state = State::Ended(outcome);
+    }
+
+    /// What a guest threw, in the light of what the host saw.
+    fn judged(&self, thrown: Thrown) -> Outcome {
+        // An engine without memory for an error object throws null, as any guest may.
+        let is_full = self.usage.peak_memory_bytes >= self.memory_bytes / 4 * 3;
+        let is_out = match thrown.code {
+            ThrownCode::MemoryLimit => true,
+            ThrownCode::RuntimeError => thrown.message == "null" && is_full,
+            ThrownCode::SyntaxError
+            | ThrownCode::TranspileError
+            | ThrownCode::SerializationError
+            | ThrownCode::InvalidArgs
+            | ThrownCode::ServerNotAllowed
+            | ThrownCode::ToolNotAllowed
+            | ThrownCode::ToolNotFound
+            | ThrownCode::UpstreamError => false,
+        };
+        match (is_out, self.is_compiled) {
+            (true, true) => Outcome::Stopped(Limit::Memory),
+            (true, false) => Outcome::Threw(too_deep(self.language)),
+            (false, _) => Outcome::Threw(thrown),
+        }
+    }
+
+    /// What it means that a worker died without a word.
+    fn died(&self, ran_out: bool, exit: Option<Exit>) -> Outcome {
+        let by = exit.and_then(|exit| exit.signal);
+        // THREAT[RES-5]: before the guest's code ran, only our parser can have run out of stack
+        // or of memory.
+        let overflowed = [SIGSEGV, SIGABRT, SIGBUS].map(Some).contains(&by);
+        if !self.is_compiled && (overflowed || ran_out) {
+            return Outcome::Threw(too_deep(self.language));
+        }
+        Outcome::Crashed(Crash::Exited)
     }
 }
 
-/// What it means that a worker died without a word.
-fn died(language: Language, is_compiled: bool, exit: Option<Exit>) -> Outcome {
-    let by = exit.and_then(|exit| exit.signal);
-    // THREAT[RES-5]: before the guest's code ran, only our parser can have overflowed its stack.
-    let overflowed = [SIGSEGV, SIGABRT, SIGBUS].map(Some).contains(&by);
-    if is_compiled || !overflowed {
-        return Outcome::Crashed(Crash::Exited);
-    }
+fn too_deep(language: Language) -> Thrown {
     let code = match language {
         Language::JavaScript => ThrownCode::SyntaxError,
         Language::TypeScript => ThrownCode::TranspileError,
     };
     let message = "the code is nested too deeply to be parsed".to_owned();
-    Outcome::Threw(Thrown { code, message, at: None, stack: None })
+    Thrown { code, message, at: None, stack: None }
 }
 
 const SIGABRT: i32 = 6;

@@ -40,14 +40,14 @@ pub(crate) fn thrown<'js>(
     Thrown { code, message: cut(message), at, stack }
 }
 
-/// The engine's own error has this text. When there is no memory even for an error it throws null;
-/// a guest that throws null itself misleads nobody but itself.
+/// The engine's own error has this text. When there is no memory even for an error it throws null,
+/// as a guest may: which of the two it was, only the host can tell.
 fn is_out_of_memory<'js>(ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
     let is_engines = |error: &Object<'js>| {
         text(ctx, error, "name").as_deref() == Some("InternalError")
             && text(ctx, error, "message").as_deref() == Some("out of memory")
     };
-    error.is_null() || (error.is_error() && error.as_object().is_some_and(is_engines))
+    error.is_error() && error.as_object().is_some_and(is_engines)
 }
 
 /// The value, or nothing when it threw: the exception is taken off the engine.

@@ -141,8 +141,9 @@ impl<'js> Run<'_, 'js> {
         if self.prelude.start(main).is_err() {
             return Ok(Err(self.take_thrown()));
         }
+        let mut settled_ms = None;
         loop {
-            match self.turn() {
+            match self.turn(&mut settled_ms) {
                 Ok(Turn::Wait(deadline)) => {
                     if let Some(answer) = self.host.with_wire(|wire| wire.next_answer(deadline))? {
                         self.deliver(answer.id, &answer.result);
@@ -155,19 +156,27 @@ impl<'js> Run<'_, 'js> {
         }
     }
 
-    /// Runs what can run now, and finds out what is next.
-    fn turn(&self) -> rquickjs::Result<Turn> {
+    /// Runs what can run now, and finds out what is next. `settled_ms` keeps when main was first
+    /// seen to have settled.
+    fn turn(&self, settled_ms: &mut Option<f64>) -> rquickjs::Result<Turn> {
         while self.ctx.execute_pending_job() {}
         self.prelude.report_rejections()?;
-        let state = self.prelude.state()?;
+        let now_ms = self.host.now_ms();
         let has_calls = self.prelude.has_pending_calls()?;
-        if state != State::Pending && !has_calls && !self.prelude.has_timeouts()? {
-            return Ok(Turn::Settled);
+        let mut patience_ms = f64::INFINITY;
+        if self.prelude.state()? != State::Pending {
+            let end_ms = *settled_ms.get_or_insert(now_ms) + DRAIN_MS;
+            let has_timeouts = self.prelude.next_timeout()?.is_some_and(|due| due <= end_ms);
+            if now_ms >= end_ms || !(has_calls || has_timeouts) {
+                return Ok(Turn::Settled);
+            }
+            patience_ms = end_ms - now_ms;
         }
         let next_ms = self.prelude.fire_timers()?;
         let waited_ms = next_ms.map(|at| (at - self.host.now_ms()).clamp(0.0, MAX_WAIT_MS));
-        Ok(match waited_ms {
-            Some(left) => Turn::Wait(Some(Instant::now() + Duration::from_secs_f64(left / 1e3))),
+        Ok(match waited_ms.map(|left| left.min(patience_ms)) {
+            Some(left) => Turn::Wait(Some(after_ms(left))),
+            None if has_calls && patience_ms.is_finite() => Turn::Wait(Some(after_ms(patience_ms))),
             None if has_calls => Turn::Wait(None),
             None if self.ctx.execute_pending_job() => Turn::Wait(Some(Instant::now())),
             None => Turn::Stuck,
@@ -225,8 +234,16 @@ impl<'js> Run<'_, 'js> {
     }
 }
 
+/// What the guest has begun and does not await gets this long after its value is known: a call
+/// without `await` should still arrive, and one that hangs must not cost the value.
+const DRAIN_MS: f64 = 1_000.0;
+
 /// `poll` counts milliseconds in an `int`.
 const MAX_WAIT_MS: f64 = 1e9;
+
+fn after_ms(ms: f64) -> Instant {
+    Instant::now() + Duration::from_secs_f64(ms / 1e3)
+}
 
 enum Turn {
     /// For an answer, until then at most. Also when something is due now: timers that follow each

@@ -104,9 +104,9 @@ impl<'js> Prelude<'js> {
         self.hook("fireTimers")?.call(())
     }
 
-    /// Whether a timer stands that is not an interval.
-    pub(crate) fn has_timeouts(&self) -> Result<bool> {
-        self.hook("hasTimeouts")?.call(())
+    /// When the next timer is due that is not an interval.
+    pub(crate) fn next_timeout(&self) -> Result<Option<f64>> {
+        self.hook("nextTimeout")?.call(())
     }
 
     pub(crate) fn note_rejection(

@@ -13,14 +13,13 @@ use nix::unistd::{
     sethostname, setresgid, setresuid, setsid,
 };
 
-use crate::{Broken, Launch, Layer, Missing, ruleset, sys};
+use crate::{Broken, Launch, Layer, Missing, ruleset};
 
 /// Builds every shared layer, or says which one could not be had. A layer that the plan lets go
 /// is tried all the same, and reported when it is missing.
 pub(crate) fn build(launch: &Launch) -> Result<Vec<Missing>, Broken> {
     let mut walls = Walls { launch, missing: Vec::new() };
     walls.raise(Layer::User, "detach from the terminal", silence)?;
-    sys::be_nice();
     walls.raise(Layer::User, "become an unprivileged user", || become_nobody(launch.uid))?;
     walls.raise(Layer::User, "unshare a user namespace", own_user)?;
     for (layer, flag) in [

@@ -120,12 +120,6 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-/// Lets everybody else go first: a guest that burns CPU must not slow the server's answers.
-pub(crate) fn be_nice() {
-    // SAFETY: plain integers. Raising one's own niceness cannot fail in a way that matters.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 10) };
-}
-
 /// Ends the process without running anything that the parent left behind in its memory.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit never returns and touches no memory of ours.

@@ -9,16 +9,25 @@ pub struct Budget {
 impl Budget {
     pub const DEFAULT: Budget = Budget { chars: 10_000, head: 4_000, tail: 4_000 };
 
+    /// Half of it, where two texts share one.
+    #[must_use]
+    pub fn halved(self) -> Budget {
+        Budget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
+    }
+
     /// The text if it fits; else its two ends, with the cut declared first. `whole` says where
     /// the whole is kept.
     pub fn cut(self, text: &str, whole: &str) -> String {
-        let total = text.chars().count();
+        // A text has at most as many characters as bytes: only a long one is worth counting.
+        let total = if text.len() > self.chars { text.chars().count() } else { 0 };
         if total <= self.chars {
             return text.to_owned();
         }
-        let at = |count: usize| text.char_indices().nth(count).map_or(text.len(), |(at, _)| at);
-        let head = text.get(..at(self.head)).unwrap_or_default();
-        let tail = text.get(at(total - self.tail)..).unwrap_or_default();
+        let mut places = text.char_indices().map(|(at, _)| at);
+        let head_end = places.nth(self.head).unwrap_or(text.len());
+        let tail_start = places.nth_back(self.tail.saturating_sub(1)).unwrap_or(head_end);
+        let head = text.get(..head_end).unwrap_or_default();
+        let tail = text.get(tail_start..).unwrap_or_default();
         let (shown, tailed, left_out) = (self.head, self.tail, total - self.head - self.tail);
         format!(
             "[cut: {total} characters, the first {shown} and the last {tailed} are shown; {whole}]\n\

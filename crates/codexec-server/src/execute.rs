@@ -92,10 +92,7 @@ impl App {
         let driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
         let duration = begun.elapsed();
         let (ending, value) = match &driven {
-            Ok(outcome @ Outcome::Returned(value)) => {
-                (Ending::Outcome(outcome), Some(value.text()))
-            }
-            Ok(outcome) => (Ending::Outcome(outcome), None),
+            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
             Err(error) => (Ending::Failed { code: error.code() }, None),
         };
         let finish = Finish {

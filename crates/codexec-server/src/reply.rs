@@ -16,21 +16,21 @@ pub struct Reply {
 /// The value alone when that is all there is; what was written and the value under a heading
 /// when there is both.
 pub fn reply(execution: &Execution, budget: Budget) -> Reply {
-    let (text, is_error) = match &execution.outcome {
-        Outcome::Returned(value) => (whole(&execution.output, Some(value.text())), false),
-        failed => {
-            let code = failed.code().unwrap_or_default();
-            let problem = format!("{code}: {}", explanation(execution));
-            let output = execution.output.trim_end_matches('\n');
-            let text = match output {
-                "" => problem,
-                output => format!("{problem}\n[output]\n{output}"),
-            };
-            (text, true)
+    let kept = format!("the whole is the resource {}", resource_uri(execution));
+    let Some(code) = execution.outcome.code() else {
+        let text = whole(&execution.output, execution.outcome.value());
+        return Reply { text: budget.cut(&text, &kept), is_error: false };
+    };
+    // The code stands first, however much there is to read.
+    let problem = format!("{code}: {}", explanation(execution));
+    let text = match execution.output.trim_end_matches('\n') {
+        "" => budget.cut(&problem, &kept),
+        output => {
+            let half = budget.halved();
+            format!("{}\n[output]\n{}", half.cut(&problem, &kept), half.cut(output, &kept))
         }
     };
-    let kept = format!("the whole is the resource {}", resource_uri(execution));
-    Reply { text: budget.cut(&text, &kept), is_error }
+    Reply { text, is_error: true }
 }
 
 /// All that was written, and the value if there is one.

@@ -87,6 +87,16 @@ impl ThrownCode {
 }
 
 impl Outcome {
+    /// The JSON text of what it returned.
+    pub fn value(&self) -> Option<&str> {
+        match self {
+            Outcome::Returned(value) => Some(value.text()),
+            Outcome::Threw(_) | Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => {
+                None
+            }
+        }
+    }
+
     /// The stable code that clients see; `None` when the code ran to its end.
     pub fn code(&self) -> Option<&'static str> {
         match self {

@@ -101,7 +101,7 @@ impl Bench {
             });
             self.row(what, ms(median(&times)), "ms", Some(2.0), spread(&times));
         }
-        let loops: Vec<u64> = (0..4)
+        let loops: Vec<u64> = (0..8)
             .map(|_| {
                 client.send_call(
                     "execute_code",
@@ -113,7 +113,7 @@ impl Bench {
             client.ping();
         });
         self.row(
-            "`ping` while 4 guests loop, p99",
+            "`ping` while 8 guests loop, p99",
             ms(percentile(&pings, 99)),
             "ms",
             Some(50.0),

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codexec_sandbox::Layer;
-use codexec_types::{InvalidPattern, Language, Limits, Policy, ToolFilter, ToolPattern};
+use codexec_types::{
+    InvalidPattern, Language, Limits, Policy, ServerName, ToolFilter, ToolPattern,
+};
 use serde::Deserialize;
 
 /// `config.toml` as written: everything optional, unknown keys refused.
@@ -53,7 +55,9 @@ struct ToolsFile {
 /// The settings in force: nothing optional, nothing invalid, no serde.
 #[derive(Debug)]
 pub(crate) struct Config {
+    /// Its tools are set when the servers are known: [`Config::tools_of`].
     pub(crate) policy: Policy,
+    allowed: Option<Vec<String>>,
     pub(crate) lowered: Vec<Layer>,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
@@ -134,12 +138,21 @@ impl Config {
                     tool_calls: u32::try_from(calls).unwrap_or(u32::MAX),
                 },
                 max_wall: Duration::from_millis(max_ms),
-                tools: tools(&file.tools)?,
+                tools: tools(file.tools.allowed.as_deref(), &[])?,
             },
+            allowed: file.tools.allowed.clone(),
             lowered: lowered(&file.sandbox)?,
             max_workers: usize::try_from(max).unwrap_or(1),
             warm_workers: usize::try_from(warm).unwrap_or(1),
         })
+    }
+}
+
+impl Config {
+    /// The tools that code may call, now that it is known which servers there are: a `__` in a
+    /// server's name is told from the separator by them.
+    pub(crate) fn tools_of(&self, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
+        tools(self.allowed.as_deref(), servers)
     }
 }
 
@@ -156,9 +169,10 @@ fn within(
     Err(ConfigError::Range { key, value, min: *range.start(), max: *range.end() })
 }
 
-fn tools(file: &ToolsFile) -> Result<ToolFilter, ConfigError> {
-    let Some(allowed) = &file.allowed else { return Ok(ToolFilter::all()) };
-    let patterns: Result<_, _> = allowed.iter().map(|text| ToolPattern::parse(text, &[])).collect();
+fn tools(allowed: Option<&[String]>, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
+    let Some(allowed) = allowed else { return Ok(ToolFilter::all()) };
+    let patterns: Result<_, _> =
+        allowed.iter().map(|text| ToolPattern::parse(text, servers)).collect();
     Ok(ToolFilter::only(patterns?))
 }
 

@@ -29,7 +29,7 @@ impl Parts {
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
         let file = File::read(&path, common.config.is_some())?;
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let config = Config::new(&file, cores).context(path.display().to_string())?;
+        let mut config = Config::new(&file, cores).context(path.display().to_string())?;
         let program = std::env::current_exe().context("cannot find our own program")?;
         let parsed = servers::read(&common.mcp_config, &program)?;
         let warden = Warden::new(program.clone(), "warden");
@@ -38,6 +38,7 @@ impl Parts {
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
         };
         let gateway = Gateway::new(parsed.servers, settings);
+        config.policy.tools = config.tools_of(&gateway.server_names())?;
         Ok(Parts { config, home, program, gateway, problems: parsed.problems })
     }
 

@@ -70,8 +70,12 @@ fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>
         }
         return Some(serde_json::from_value(value).ok());
     }
-    // Our ids are numbers: the text "1" is nobody's, and rmcp must not see it, because it would
-    // take it for 1.
+    // Our ids are numbers. The text "1" is not 1, and rmcp must not see it, because it would take
+    // it for 1; but who waits for 1 waits in vain, and is told so.
+    if let Some(id) = object.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok()) {
+        let why = "the server answered with its request's id as a text; that is not MCP".to_owned();
+        return Some(in_flight.ids.contains(&id).then(|| failure(id, why, in_flight)));
+    }
     let id = object.get("id").and_then(Value::as_i64)?;
     if !in_flight.ids.contains(&id) {
         // An answer that comes after its caller has left.

@@ -50,9 +50,9 @@
   const names = own.ownKeys(globals);
   for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);
 
-  own.hasTimeouts = () => {
-    for (let i = 0; i < timers.length; i++) if (!timers[i].isInterval) return true;
-    return false;
+  own.nextTimeout = () => {
+    for (let i = 0; i < timers.length; i++) if (!timers[i].isInterval) return timers[i].due;
+    return undefined;
   };
 
   // Fires one timer at a time, so that what it queues runs before the next one.

@@ -50,8 +50,7 @@ fn res_1_an_endless_loop_is_stopped() {
 
 #[test]
 fn res_1_endless_microtasks_are_stopped() {
-    let code = "const spin = () => Promise.resolve().then(spin); await spin();";
-    check("typescript", code, 1000, TIMED_OUT);
+    check("typescript", "for (;;) await null;", 1000, TIMED_OUT);
 }
 
 #[test]
