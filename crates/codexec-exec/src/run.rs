@@ -252,11 +252,14 @@ impl Run {
 
     /// What a guest threw, in the light of what the host saw.
     fn judged(&self, thrown: Thrown) -> Outcome {
-        // An engine without memory for an error object throws null, as any guest may.
+        // An engine without memory for an error object throws null, as any guest may, or loses
+        // the promise that it was about to settle.
         let is_full = self.usage.peak_memory_bytes >= self.memory_bytes / 4 * 3;
         let is_out = match thrown.code {
             ThrownCode::MemoryLimit => true,
-            ThrownCode::RuntimeError => thrown.message == "null" && is_full,
+            ThrownCode::RuntimeError => {
+                is_full && ["null", Thrown::STUCK].contains(&thrown.message.as_str())
+            }
             ThrownCode::SyntaxError
             | ThrownCode::TranspileError
             | ThrownCode::SerializationError

@@ -254,9 +254,8 @@ enum Turn {
 }
 
 fn stuck() -> Thrown {
-    let message = "the code awaits something that nothing will ever settle: no tool call and no \
-                   timer is left that could do it";
-    Thrown { code: ThrownCode::RuntimeError, message: message.to_owned(), at: None, stack: None }
+    let message = Thrown::STUCK.to_owned();
+    Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None }
 }
 
 fn serialisation(message: String) -> Thrown {

@@ -1,10 +1,11 @@
-//! The worker's end of the socket. It uses `read`, `write` and `poll` and nothing else, for the
-//! sandbox knows no other call on it.
+//! The worker's end of the socket. It uses `read`, `sendto` and `poll` and nothing else, for the
+//! sandbox knows next to no other call on it. A call to the system is what a tool call costs
+//! most, so it polls only when there is nothing to do but wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,7 @@ use codexec_types::{
     frame_length,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
-/// A stream socket is reported writable only while most of its buffer is free, so a write of
-/// this size does not block, whether the socket is blocking or not.
-const WRITE_BYTES: usize = 16 << 10;
+use nix::sys::socket::{MsgFlags, send};
 
 const READ_BYTES: usize = 64 << 10;
 
@@ -25,6 +23,8 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) struct Wire {
     socket: File,
     unread: Vec<u8>,
+    /// What `read` reads into; kept, for clearing it anew each time would cost more than reading.
+    buffer: Vec<u8>,
     answers: HashMap<u32, Result<Json, CallError>>,
     /// The ids in `answers`, in the order of their arrival.
     arrived: VecDeque<u32>,
@@ -40,6 +40,7 @@ impl Wire {
         Wire {
             socket: File::from(OwnedFd::from(socket)),
             unread: Vec::new(),
+            buffer: vec![0; READ_BYTES],
             answers: HashMap::new(),
             arrived: VecDeque::new(),
             next_id: 1,
@@ -67,16 +68,22 @@ impl Wire {
         let bytes = frame.encode().map_err(|_| Gone)?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
-            let ready = self.poll(PollFlags::POLLIN | PollFlags::POLLOUT, None)?;
-            if ready.contains(PollFlags::POLLOUT) {
-                let chunk = rest.get(..WRITE_BYTES).unwrap_or(rest);
-                let written = retry(|| self.socket.write(chunk))?;
-                rest = rest.get(written..).unwrap_or_default();
-            } else {
-                self.read()?;
+            let written = self.write(rest)?;
+            rest = rest.get(written..).unwrap_or_default();
+            if written == 0 {
+                let ready = self.poll(PollFlags::POLLIN | PollFlags::POLLOUT, None)?;
+                if !ready.is_empty() && !ready.contains(PollFlags::POLLOUT) {
+                    self.read()?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// As much as fits at once, perhaps nothing: never blocks, also on a blocking socket.
+    fn write(&self, bytes: &[u8]) -> Result<usize, Gone> {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        retry(|| Ok(send(self.socket.as_raw_fd(), bytes, flags)?))
     }
 
     /// Blocks until the answer with this id is there; the others wait their turn.
@@ -87,7 +94,6 @@ impl Wire {
                 self.arrived.retain(|arrived| *arrived != id);
                 return Ok(result);
             }
-            self.poll(PollFlags::POLLIN, None)?;
             self.read()?;
         }
     }
@@ -104,9 +110,11 @@ impl Wire {
             {
                 return Ok(Some(Answer { id, result }));
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            if self.poll(PollFlags::POLLIN, left)?.is_empty() {
-                return Ok(None);
+            if let Some(deadline) = deadline {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if self.poll(PollFlags::POLLIN, Some(left))?.is_empty() {
+                    return Ok(None);
+                }
             }
             self.read()?;
         }
@@ -140,18 +148,21 @@ impl Wire {
         Ok(Some(frame))
     }
 
-    /// Blocks when there is nothing to read.
+    /// Blocks until there may be more to take.
     fn read(&mut self) -> Result<(), Gone> {
-        let mut buffer = [0; READ_BYTES];
-        let count = retry(|| match self.socket.read(&mut buffer) {
+        let count = retry(|| match self.socket.read(&mut self.buffer) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             other => other,
         })?;
-        self.unread.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        if count == 0 {
+            // The socket itself does not block.
+            self.poll(PollFlags::POLLIN, None)?;
+        }
+        self.unread.extend_from_slice(self.buffer.get(..count).unwrap_or_default());
         Ok(())
     }
 
-    /// What of `wanted` can be done now; nothing when the time is up.
+    /// What of `wanted` can be done now; nothing when the time is up, or a signal came between.
     fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, Gone> {
         let timeout = match left {
             // A timer may fire late, never early: rounded up.
@@ -162,10 +173,9 @@ impl Wire {
         };
         let mut fds = [PollFd::new(self.socket.as_fd(), wanted)];
         match poll(&mut fds, timeout) {
-            Ok(0) | Err(nix::Error::EINTR) if left.is_some() => Ok(PollFlags::empty()),
+            Ok(0) | Err(nix::Error::EINTR) => Ok(PollFlags::empty()),
             // A hang-up shows itself in the read that follows.
             Ok(_) => Ok(fds.first().and_then(PollFd::revents).unwrap_or(PollFlags::POLLIN)),
-            Err(nix::Error::EINTR) => Ok(PollFlags::POLLIN),
             Err(_) => Err(Gone),
         }
     }

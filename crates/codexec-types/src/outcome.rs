@@ -69,6 +69,13 @@ pub enum Ending<'a> {
     },
 }
 
+impl Thrown {
+    /// The message of code that awaits what nothing will settle. An engine that runs out of memory
+    /// while it settles something loses the promise, and then has nothing else to say.
+    pub const STUCK: &str = "the code awaits something that nothing will ever settle: no tool call \
+                             and no timer is left that could do it";
+}
+
 impl ThrownCode {
     pub fn name(self) -> &'static str {
         match self {
