@@ -7,7 +7,7 @@ use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 
 use crate::fault::{caught, thrown};
-use crate::native::{Host, answer_value};
+use crate::native::{Host, error_text};
 use crate::positions::CODE;
 use crate::prelude::{Prelude, State, install};
 use crate::program::{Program, flaw_code};
@@ -160,6 +160,10 @@ impl<'js> Run<'_, 'js> {
     /// seen to have settled.
     fn turn(&self, settled_ms: &mut Option<f64>) -> rquickjs::Result<Turn> {
         while self.ctx.execute_pending_job() {}
+        // Nearly every turn of a guest that calls tools, and so worth one question for all.
+        if self.prelude.awaits_only_calls()? {
+            return Ok(Turn::Wait(None));
+        }
         self.prelude.report_rejections()?;
         let now_ms = self.host.now_ms();
         let has_calls = self.prelude.has_pending_calls()?;
@@ -185,9 +189,14 @@ impl<'js> Run<'_, 'js> {
 
     /// An answer that cannot be read (too deep, too big) fails the call that awaits it.
     fn deliver(&self, id: u32, result: &Result<Json, codexec_types::CallError>) {
-        let delivered = match answer_value(&self.ctx, result) {
-            Ok(answer) => self.prelude.answer(id, answer),
-            Err(_) => self.prelude.fail(id, self.ctx.catch()),
+        let value = match result {
+            Ok(json) => self.ctx.json_parse(json.text()),
+            Err(error) => self.ctx.json_parse(error_text(error)),
+        };
+        let delivered = match (value, result) {
+            (Ok(value), Ok(_)) => self.prelude.answer(id, value),
+            (Ok(details), Err(_)) => self.prelude.refuse(id, details),
+            (Err(_), _) => self.prelude.fail(id, self.ctx.catch()),
         };
         caught(&self.ctx, delivered);
     }

@@ -155,18 +155,19 @@ fn add_clock_and_chance<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<(
 
 /// `{ok: true, result}` or `{ok: false, error: {code, message, server, tool}}`, read by the
 /// engine itself, so that nothing the guest has replaced takes part.
-pub(crate) fn answer_value<'js>(
+fn answer_value<'js>(
     ctx: &Ctx<'js>,
     result: &std::result::Result<Json, CallError>,
 ) -> Result<Value<'js>> {
     let text = match result {
         Ok(json) => format!("{{\"ok\":true,\"result\":{}}}", json.text()),
-        Err(error) => {
-            let error = serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned());
-            format!("{{\"ok\":false,\"error\":{error}}}")
-        }
+        Err(error) => format!("{{\"ok\":false,\"error\":{}}}", error_text(error)),
     };
     ctx.json_parse(text)
+}
+
+pub(crate) fn error_text(error: &CallError) -> String {
+    serde_json::to_string(error).unwrap_or_else(|_| "null".to_owned())
 }
 
 fn gone(ctx: &Ctx<'_>) -> rquickjs::Error {

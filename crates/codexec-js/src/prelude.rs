@@ -87,12 +87,22 @@ impl<'js> Prelude<'js> {
         self.hook("describe")?.call((error.clone(),))
     }
 
-    pub(crate) fn answer(&self, id: u32, answer: Value<'js>) -> Result<()> {
-        self.hook("answer")?.call((id, answer))
+    pub(crate) fn answer(&self, id: u32, result: Value<'js>) -> Result<()> {
+        self.hook("answer")?.call((id, result))
+    }
+
+    /// `details` are a `CallError`'s.
+    pub(crate) fn refuse(&self, id: u32, details: Value<'js>) -> Result<()> {
+        self.hook("refuse")?.call((id, details))
     }
 
     pub(crate) fn fail(&self, id: u32, error: Value<'js>) -> Result<()> {
         self.hook("fail")?.call((id, error))
+    }
+
+    /// Main is pending, calls are, and there is nothing else: no timer, no rejection to report.
+    pub(crate) fn awaits_only_calls(&self) -> Result<bool> {
+        self.hook("awaitsOnlyCalls")?.call(())
     }
 
     pub(crate) fn has_pending_calls(&self) -> Result<bool> {

@@ -26,6 +26,7 @@
   };
   own.state = () => state;
   own.error = () => value;
+  own.awaitsOnlyCalls = () => state === PENDING && own.hasPendingCalls() && own.isQuiet();
 
   // A collection as what it stands for: as JSON it would be empty.
   const plain = (collection) => {

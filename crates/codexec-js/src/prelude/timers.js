@@ -96,4 +96,6 @@
       own.warn("Unhandled rejection: " + own.describe(reported[i].reason, true));
     }
   };
+
+  own.isQuiet = () => timers.length === 0 && rejections.length === 0;
 }

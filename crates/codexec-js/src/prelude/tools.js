@@ -55,35 +55,38 @@
 
   const argsText = (args, target) => {
     if (args === undefined) return "{}";
-    const name = target.tool === undefined ? target.name : target.server + "." + target.tool;
+    const refusal = (before, after) => {
+      const name = target.tool === undefined ? target.name : target.server + "." + target.tool;
+      return invalidArgs(before + name + after, target);
+    };
     if (typeof args !== "object" || args === null || own.isArray(args)) {
       const hint = " takes one object of named arguments, like {id: 1}; it was given ";
-      throw invalidArgs(name + hint + kindOf(args), target);
+      throw refusal("", hint + kindOf(args));
     }
     let text;
     try {
       text = stringify(args);
     } catch (error) {
-      const why = " cannot be written as JSON: " + own.describe(error);
-      throw invalidArgs("the arguments of " + name + why, target);
+      throw refusal("the arguments of ", " cannot be written as JSON: " + own.describe(error));
     }
     if (text === undefined || text[0] !== "{") {
-      throw invalidArgs("the arguments of " + name + " are not an object in JSON", target);
+      throw refusal("the arguments of ", " are not an object in JSON");
     }
     // Only a long text is worth measuring: a character is three bytes at most.
     const bytes = text.length * 3 > MAX_ARGS_BYTES ? native.byteLength(text) : 0;
     if (bytes > MAX_ARGS_BYTES) {
       const size = " are " + bytes + " bytes; at most " + MAX_ARGS_BYTES + " are allowed";
-      throw invalidArgs("the arguments of " + name + size, target);
+      throw refusal("the arguments of ", size);
     }
     return text;
   };
 
-  const toolAsk = (server, tool, args) => {
+  const toolHead = (server, tool) => {
     const first = '{"tool":{"server":' + needText(server, "the server's name");
-    const second = ',"tool":' + needText(tool, "the tool's name");
-    return first + second + ',"args":' + argsText(args, { server, tool }) + "}}";
+    return first + ',"tool":' + needText(tool, "the tool's name") + ',"args":';
   };
+  const toolAsk = (server, tool, args) =>
+    toolHead(server, tool) + argsText(args, { server, tool }) + "}}";
   const namedAsk = (name, args) => {
     const first = '{"named":{"name":' + needText(name, "the tool's name");
     return first + ',"args":' + argsText(args, { name }) + "}}";
@@ -100,11 +103,10 @@
     return call;
   };
   own.hasPendingCalls = () => pendingCount > 0;
-  own.answer = (id, answer) => {
+  own.answer = (id, result) => settle(id)?.resolve(result);
+  own.refuse = (id, details) => {
     const call = settle(id);
-    if (call === undefined) return;
-    if (answer.ok) call.resolve(answer.result);
-    else call.reject(toolError(answer.error, call.site));
+    if (call !== undefined) call.reject(toolError(details, call.site));
   };
   own.fail = (id, error) => settle(id)?.reject(error);
 
@@ -213,7 +215,13 @@
     const known = own.createObject(null);
     const made = own.createObject(null);
     let isLoaded = false;
-    const callable = (tool) => ({ [tool]: (args) => callTool(server, tool, args ?? {}) })[tool];
+    const callable = (tool) => {
+      // Made once: code that calls a tool often calls it by the same name.
+      const head = toolHead(server, tool);
+      const target = { server, tool };
+      const ask = (args) => send(() => head + argsText(args ?? {}, target) + "}}");
+      return { [tool]: (args) => ask(args) }[tool];
+    };
     const toolNamed = (tool) => (made[tool] ??= callable(tool));
     const load = () => {
       if (isLoaded) return;
@@ -228,7 +236,7 @@
       __proto__: null,
       get: (_, name) => {
         if (typeof name === "symbol" || NEVER_A_NAME[name]) return undefined;
-        return toolNamed(wellFormed(name));
+        return made[name] ?? toolNamed(wellFormed(name));
       },
       has: (target, name) => (load(), name in target),
       ownKeys: (target) => (load(), own.ownKeys(target)),

@@ -1,3 +1,4 @@
+use std::io::Write as _;
 use std::thread;
 
 use codexec_types::{CallCode, Stream};
