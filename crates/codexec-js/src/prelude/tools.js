@@ -50,33 +50,32 @@
     if (typeof value === "string") return stringify(wellFormed(value));
     throw new TypeError(what + " must be a string, not " + kindOf(value));
   };
-  const invalidArgs = (message, { server, tool }) =>
-    toolError({ code: "INVALID_ARGS", message, server, tool }, new Error());
+  const invalidArgs = (before, { server, tool, name }, after) => {
+    const message = before + (tool === undefined ? name : server + "." + tool) + after;
+    return toolError({ code: "INVALID_ARGS", message, server, tool }, new Error());
+  };
 
   const argsText = (args, target) => {
     if (args === undefined) return "{}";
-    const refusal = (before, after) => {
-      const name = target.tool === undefined ? target.name : target.server + "." + target.tool;
-      return invalidArgs(before + name + after, target);
-    };
     if (typeof args !== "object" || args === null || own.isArray(args)) {
       const hint = " takes one object of named arguments, like {id: 1}; it was given ";
-      throw refusal("", hint + kindOf(args));
+      throw invalidArgs("", target, hint + kindOf(args));
     }
     let text;
     try {
       text = stringify(args);
     } catch (error) {
-      throw refusal("the arguments of ", " cannot be written as JSON: " + own.describe(error));
+      const why = " cannot be written as JSON: " + own.describe(error);
+      throw invalidArgs("the arguments of ", target, why);
     }
     if (text === undefined || text[0] !== "{") {
-      throw refusal("the arguments of ", " are not an object in JSON");
+      throw invalidArgs("the arguments of ", target, " are not an object in JSON");
     }
     // Only a long text is worth measuring: a character is three bytes at most.
     const bytes = text.length * 3 > MAX_ARGS_BYTES ? native.byteLength(text) : 0;
     if (bytes > MAX_ARGS_BYTES) {
       const size = " are " + bytes + " bytes; at most " + MAX_ARGS_BYTES + " are allowed";
-      throw refusal("the arguments of ", size);
+      throw invalidArgs("the arguments of ", target, size);
     }
     return text;
   };
@@ -219,8 +218,7 @@
       // Made once: code that calls a tool often calls it by the same name.
       const head = toolHead(server, tool);
       const target = { server, tool };
-      const ask = (args) => send(() => head + argsText(args ?? {}, target) + "}}");
-      return { [tool]: (args) => ask(args) }[tool];
+      return { [tool]: (args) => send(() => head + argsText(args ?? {}, target) + "}}") }[tool];
     };
     const toolNamed = (tool) => (made[tool] ??= callable(tool));
     const load = () => {

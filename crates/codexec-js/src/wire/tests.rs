@@ -65,6 +65,19 @@ fn writing_reads_so_that_nobody_waits_for_the_other() {
 }
 
 #[test]
+fn a_socket_that_does_not_block_is_waited_for() {
+    let (mut host, socket) = UnixStream::pair().expect("a socket pair");
+    socket.set_nonblocking(true).expect("a socket");
+    let mut wire = Wire::new(socket);
+    let peer = thread::spawn(move || {
+        host.write_all(&answer(1, "1")).expect("a listening guest");
+        host
+    });
+    assert_eq!(wire.wait_for(1).expect("a host").expect("an answer").text(), "1");
+    peer.join().expect("a peer");
+}
+
+#[test]
 fn nonsense_and_silence_are_the_end() {
     for bytes in [&[255, 255, 255, 255][..], &[2, 0, 0, 0, b'{', b'}'], &[]] {
         let (mut host, mut wire) = pair();
