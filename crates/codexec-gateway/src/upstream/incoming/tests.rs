@@ -16,10 +16,19 @@ fn answers_are_for_those_who_asked() {
     check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some(1));
     check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"odd"}}"#, Some(1));
     check(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, Some(0));
-    check(r#"{"jsonrpc":"2.0","id":"1","result":{}}"#, None);
+    check(r#"{"jsonrpc":"2.0","id":"9","result":{}}"#, Some(0));
+    check(r#"{"jsonrpc":"2.0","id":"one","result":{}}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1.0,"result":{}}"#, None);
     check(r#"{"jsonrpc":"2.0","id":1,"result":{"a":"#, Some(1));
     check(r#"{"jsonrpc":"2.0","id":1}"#, None);
+}
+
+#[test]
+fn an_id_as_text_fails_its_call_and_brings_no_result() {
+    let line = br#"{"jsonrpc":"2.0","id":"1","result":{}}"#;
+    let messages = read(line, &mut in_flight()).expect("a message");
+    let [Message::Error(error)] = messages.as_slice() else { panic!("{messages:?}") };
+    assert_eq!(error.id, Some(NumberOrString::Number(1)));
 }
 
 #[test]
