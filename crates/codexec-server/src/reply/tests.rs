@@ -15,7 +15,7 @@ fn check(output: &str, outcome: Outcome, expected: &str) {
         usage: Usage::default(),
         duration: Duration::ZERO,
     };
-    let budget = Budget { chars: 60, head: 5, tail: 5 };
+    let budget = Budget { chars: 100, head: 5, tail: 5 };
     assert_eq!(reply(&execution, budget).text, expected);
 }
 
@@ -48,10 +48,10 @@ fn failures_come_first() {
 #[test]
 fn long_texts_are_cut() {
     check(
-        &"x".repeat(100),
+        &"x".repeat(200),
         returned("null"),
-        "[cut: 100 characters, the first 5 and the last 5 are shown; the whole is the resource \
+        "[cut: 200 characters, the first 5 and the last 5 are shown; the whole is the resource \
          codexec://executions/exec_00000000000000000000000000000001]\n\
-         xxxxx\n[... 90 characters left out ...]\nxxxxx",
+         xxxxx\n[... 190 characters left out ...]\nxxxxx",
     );
 }
