@@ -10,6 +10,10 @@ pub enum ExecError {
     Busy { cap: usize, queued: usize, retry_after: Duration },
     #[error("{0}; `codexec doctor` tells what to do, `sandbox.lowered` lets a layer go by name")]
     Sandbox(Broken),
+    #[error("{0}")]
+    Interpreter(String),
+    #[error("working_dir: {0}")]
+    WorkingDir(String),
     #[error("the worker did not start")]
     Start(#[source] io::Error),
 }
@@ -20,6 +24,8 @@ impl ExecError {
         match self {
             ExecError::Busy { .. } => "BUSY",
             ExecError::Sandbox(_) => "SANDBOX_UNAVAILABLE",
+            ExecError::Interpreter(_) => "INTERPRETER_UNAVAILABLE",
+            ExecError::WorkingDir(_) => "WORKING_DIR_UNAVAILABLE",
             ExecError::Start(_) => "WORKER_START",
         }
     }

@@ -10,5 +10,5 @@ mod slot;
 mod wire;
 
 pub use error::ExecError;
-pub use pool::{Settings, Workers};
+pub use pool::{Python, Settings, Workers};
 pub use run::{Run, Usage};

@@ -1,5 +1,6 @@
 //! Slots that wait for guests, and the bound on how many there are.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use codexec_sandbox::{Attempt, Cgroups, Launch, Layer, Missing, Posture, ZygoteLink};
-use codexec_types::{Admitted, Job};
+use codexec_types::{Admitted, Job, Limits};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -26,7 +27,16 @@ pub struct Settings {
     pub program: PathBuf,
     /// The argument that makes it the zygote.
     pub role: &'static str,
-    pub memory_bytes: u64,
+    /// What every guest gets. A request can narrow its own time and calls, the rest is fixed when
+    /// its worker is made.
+    pub limits: Limits,
+    pub python: Python,
+    /// By default the first `node` on `path`.
+    pub node: Option<PathBuf>,
+    /// Where interpreters are looked for: our own PATH.
+    pub path: OsString,
+    /// What guests find in their environment beside PATH, HOME, LANG and TERM.
+    pub environment: Vec<(String, String)>,
     /// How many guests may run at once.
     pub max: usize,
     /// How many workers wait for one when nothing goes on.
@@ -35,6 +45,17 @@ pub struct Settings {
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
+}
+
+/// Which Python guests get.
+#[derive(Clone, Debug, Default)]
+pub struct Python {
+    /// By default the first `python3` on the path.
+    pub interpreter: Option<PathBuf>,
+    /// A virtual environment; its interpreter is then the one.
+    pub venv: Option<PathBuf>,
+    /// Modules that are imported before any guest starts, where they are installed.
+    pub preload: Vec<String>,
 }
 
 /// Starts guests. Cheap to clone.
@@ -58,7 +79,7 @@ impl Workers {
     /// Starts nothing yet.
     pub fn new(settings: Settings) -> Workers {
         Workers(Arc::new(Pool {
-            launch: Launch::interpreter(settings.memory_bytes, settings.lowered.clone()),
+            launch: Launch::interpreter(settings.limits.memory_bytes, settings.lowered.clone()),
             permits: Arc::new(Semaphore::new(settings.max)),
             settings,
             zygote: Mutex::default(),
@@ -211,7 +232,7 @@ impl Pool {
         };
         let zygote = zygote.get_or_try_init(start).await?;
         let cgroups = self.cgroups().await;
-        Slot::open(zygote, &self.launch, self.settings.memory_bytes, cgroups).await
+        Slot::open(zygote, &self.launch, self.settings.limits.memory_bytes, cgroups).await
     }
 
     async fn cgroups(&self) -> Result<&Cgroups, Missing> {

@@ -1,10 +1,11 @@
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_sandbox::{Exit, Posture};
 use codexec_types::{
-    Answer, Ask, CallCode, CallError, Crash, Event, FromGuest, Job, Language, Limit, Limits,
-    Outcome, Thrown, ThrownCode, ToGuest,
+    Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Language, Limit,
+    Limits, Outcome, Thrown, ThrownCode, ToGuest,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -122,6 +123,20 @@ impl Run {
         self.usage
     }
 
+    /// What the guest did to the directory it worked in; only after the end. What is not the
+    /// user's own directory is gone then, so its files are copied to `keep`.
+    #[expect(clippy::unused_async, clippy::unused_self, reason = "not there yet")]
+    pub async fn changes(&mut self, keep: PathBuf) -> Changes {
+        drop(keep);
+        Changes::default()
+    }
+
+    /// The limits that it met without being stopped by them; only after the end.
+    #[expect(clippy::unused_self, reason = "not there yet")]
+    pub fn limits_met(&self) -> Vec<Limit> {
+        Vec::new()
+    }
+
     pub fn posture(&self) -> Option<&Posture> {
         self.hold.busy.as_ref().map(|busy| &busy.posture)
     }
@@ -183,6 +198,7 @@ impl Run {
                 }
                 None => self.end(Outcome::Stopped(Limit::Output)),
             },
+            FromGuest::Image(image) => return Some(Event::Image(image)),
             FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
             FromGuest::Returned(value) => self.end(Outcome::Returned(value)),
             FromGuest::Threw(thrown) => self.end(Outcome::Threw(thrown)),
@@ -291,7 +307,9 @@ impl Run {
 
 fn too_deep(language: Language) -> Thrown {
     let code = match language {
-        Language::JavaScript => ThrownCode::SyntaxError,
+        Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
+            ThrownCode::SyntaxError
+        }
         Language::TypeScript => ThrownCode::TranspileError,
     };
     let message = "the code is nested too deeply to be parsed".to_owned();

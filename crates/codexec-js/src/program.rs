@@ -51,14 +51,19 @@ impl Program {
 /// What a text that is no program is called.
 pub(crate) fn flaw_code(language: Language) -> ThrownCode {
     match language {
-        Language::JavaScript => ThrownCode::SyntaxError,
+        Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
+            ThrownCode::SyntaxError
+        }
         Language::TypeScript => ThrownCode::TranspileError,
     }
 }
 
 fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
     let source_type = match language {
-        Language::JavaScript => SourceType::mjs().with_jsx(false),
+        // The host sends no other language to this engine.
+        Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
+            SourceType::mjs().with_jsx(false)
+        }
         Language::TypeScript => SourceType::ts(),
     };
     let allocator = Allocator::default();

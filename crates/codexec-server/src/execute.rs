@@ -131,6 +131,7 @@ impl App {
                         }
                         asks.push(self.answer(id, ask, admitted));
                     }
+                    Event::Image(_) => {}
                     Event::Progress(text) => {
                         progress.send_modify(|progress| progress.message = Some(text));
                     }

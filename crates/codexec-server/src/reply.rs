@@ -77,6 +77,10 @@ pub fn explanation(execution: &Execution) -> String {
         Outcome::Crashed(Crash::Exited) => {
             "the worker ended before the code did; nothing else was affected".to_owned()
         }
+        Outcome::Exited { code } => format!("the program ended with exit code {code}"),
+        Outcome::Crashed(Crash::Killed { signal }) => {
+            format!("the program was killed by signal {signal}")
+        }
         Outcome::Crashed(Crash::BadFrame) => {
             "the worker broke the protocol and was ended".to_owned()
         }
@@ -102,6 +106,14 @@ fn limit_text(limit: Limit, limits: Limits) -> String {
             limits.wall.as_millis()
         ),
         Limit::Memory => format!("stopped: more than {} MiB of memory", limits.memory_bytes >> 20),
+        Limit::Cpu => format!("stopped: more than {} s of CPU time", limits.cpu.as_secs()),
+        Limit::Processes => format!("more than {} processes and threads", limits.processes),
+        Limit::OpenFiles => format!("more than {} open files", limits.open_files),
+        Limit::Disk => format!(
+            "more than {} MiB or {} files on disk",
+            limits.disk_bytes >> 20,
+            limits.disk_files
+        ),
         Limit::Output => format!(
             "stopped: more than {} bytes of output; print less, return what matters",
             limits.output_bytes

@@ -98,7 +98,7 @@ impl Status {
     pub(crate) fn of(ending: Ending<'_>) -> Status {
         match ending {
             Ending::Outcome(Outcome::Returned(_)) => Status::Returned,
-            Ending::Outcome(Outcome::Threw(_)) => Status::Threw,
+            Ending::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => Status::Threw,
             Ending::Outcome(Outcome::Stopped(_)) => Status::Stopped,
             Ending::Outcome(Outcome::Crashed(_)) => Status::Crashed,
             Ending::Outcome(Outcome::Cancelled) => Status::Cancelled,

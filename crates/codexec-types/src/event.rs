@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{Ask, Outcome};
+use crate::{Ask, Image, Outcome};
 
 /// What happened in a run, as the host sees it. Never on a wire, so a guest cannot forge
 /// what only the host can know: that a limit was hit, or that somebody cancelled.
@@ -15,6 +15,8 @@ pub enum Event {
         id: u32,
         ask: Ask,
     },
+    /// The guest shows a picture.
+    Image(Image),
     /// The guest says how far it is.
     Progress(String),
     Ended(Outcome),

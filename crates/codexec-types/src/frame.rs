@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Json, Language, Stream, Thrown};
+use crate::{Image, Json, Language, Stream, Thrown};
 
 /// No frame is longer, in either direction.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
@@ -39,6 +39,7 @@ pub enum FromGuest {
         ask: Ask,
     },
     Progress(String),
+    Image(Image),
     Returned(Json),
     Threw(Thrown),
 }

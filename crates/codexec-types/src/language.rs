@@ -6,25 +6,47 @@ use std::fmt;
 pub enum Language {
     JavaScript,
     TypeScript,
+    Python,
+    Bash,
+    /// JavaScript modules in the machine's Node.js.
+    Node,
 }
 
 impl Language {
-    pub const ALL: [Language; 2] = [Language::TypeScript, Language::JavaScript];
+    pub const ALL: [Language; 5] = [
+        Language::TypeScript,
+        Language::JavaScript,
+        Language::Python,
+        Language::Bash,
+        Language::Node,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Language::JavaScript => "javascript",
             Language::TypeScript => "typescript",
+            Language::Python => "python",
+            Language::Bash => "bash",
+            Language::Node => "node",
+        }
+    }
+
+    /// The usual short form; the ending of a file's name.
+    pub fn short(self) -> &'static str {
+        match self {
+            Language::JavaScript => "js",
+            Language::TypeScript => "ts",
+            Language::Python => "py",
+            Language::Bash => "sh",
+            Language::Node => "mjs",
         }
     }
 
     /// Reads the name or its usual short form.
     pub fn parse(text: &str) -> Option<Language> {
-        match text {
-            "javascript" | "js" => Some(Language::JavaScript),
-            "typescript" | "ts" => Some(Language::TypeScript),
-            _ => None,
-        }
+        Language::ALL
+            .into_iter()
+            .find(|language| [language.name(), language.short()].contains(&text))
     }
 }
 

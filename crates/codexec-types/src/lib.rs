@@ -2,7 +2,9 @@
 //!
 //! Invariant: no I/O, no clock, no async runtime. Everything here is a value or a pure function.
 
+mod artifact;
 mod event;
+mod files;
 mod frame;
 mod id;
 mod json;
@@ -15,7 +17,9 @@ mod outcome;
 mod policy;
 mod tools;
 
+pub use artifact::{Artifact, Changes, Image, ImageType};
 pub use event::{Event, Stream};
+pub use files::{DirRefusal, Files, FoundDir, WorkingDir};
 pub use frame::{
     Answer, Ask, CallCode, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, Job,
     MAX_FRAME_BYTES, ToGuest, frame_length,

@@ -5,7 +5,17 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub wall: Duration,
+    /// Of all its processes together.
+    pub cpu: Duration,
     pub memory_bytes: u64,
+    /// Processes and threads together.
+    pub processes: u32,
+    /// In each process.
+    pub open_files: u32,
+    /// What its own files may hold, temporary ones included.
+    pub disk_bytes: u64,
+    /// How many files and directories it may have.
+    pub disk_files: u32,
     pub output_bytes: u64,
     pub tool_calls: u32,
 }
@@ -14,7 +24,11 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Wall,
+    Cpu,
     Memory,
+    Processes,
+    OpenFiles,
+    Disk,
     Output,
     ToolCalls,
 }
@@ -22,7 +36,12 @@ pub enum Limit {
 impl Limits {
     pub const DEFAULT: Limits = Limits {
         wall: Duration::from_secs(30),
-        memory_bytes: 256 << 20,
+        cpu: Duration::from_secs(120),
+        memory_bytes: 512 << 20,
+        processes: 128,
+        open_files: 1_024,
+        disk_bytes: 256 << 20,
+        disk_files: 16_384,
         output_bytes: 8 << 20,
         tool_calls: 1_000,
     };
@@ -33,7 +52,11 @@ impl Limit {
     pub fn code(self) -> &'static str {
         match self {
             Limit::Wall => "TIMEOUT",
+            Limit::Cpu => "CPU_LIMIT",
             Limit::Memory => "MEMORY_LIMIT",
+            Limit::Processes => "PROCESS_LIMIT",
+            Limit::OpenFiles => "OPEN_FILES_LIMIT",
+            Limit::Disk => "DISK_LIMIT",
             Limit::Output => "OUTPUT_LIMIT",
             Limit::ToolCalls => "MAX_TOOL_CALLS_EXCEEDED",
         }

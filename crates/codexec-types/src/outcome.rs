@@ -7,6 +7,10 @@ use crate::{Json, Limit};
 pub enum Outcome {
     Returned(Json),
     Threw(Thrown),
+    /// The program ended by itself and said that it had failed.
+    Exited {
+        code: i32,
+    },
     Stopped(Limit),
     Crashed(Crash),
     Cancelled,
@@ -55,6 +59,8 @@ pub enum ThrownCode {
 pub enum Crash {
     /// The process ended, by itself or by a signal, before it said how the code ended.
     Exited,
+    /// A signal that was not ours.
+    Killed { signal: i32 },
     /// It said something that is not a frame.
     BadFrame,
 }
@@ -98,9 +104,11 @@ impl Outcome {
     pub fn value(&self) -> Option<&str> {
         match self {
             Outcome::Returned(value) => Some(value.text()),
-            Outcome::Threw(_) | Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => {
-                None
-            }
+            Outcome::Threw(_)
+            | Outcome::Exited { .. }
+            | Outcome::Stopped(_)
+            | Outcome::Crashed(_)
+            | Outcome::Cancelled => None,
         }
     }
 
@@ -109,6 +117,7 @@ impl Outcome {
         match self {
             Outcome::Returned(_) => None,
             Outcome::Threw(thrown) => Some(thrown.code.name()),
+            Outcome::Exited { .. } => Some("NONZERO_EXIT"),
             Outcome::Stopped(limit) => Some(limit.code()),
             Outcome::Crashed(_) => Some("CRASHED"),
             Outcome::Cancelled => Some("CANCELLED"),

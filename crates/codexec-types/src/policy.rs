@@ -1,6 +1,9 @@
 use std::time::Duration;
 
-use crate::{InvalidPattern, Json, Language, Limits, ServerName, ToolFilter, ToolPattern};
+use crate::{
+    DirRefusal, Files, FoundDir, InvalidPattern, Json, Language, Limits, ServerName, ToolFilter,
+    ToolPattern, WorkingDir,
+};
 
 /// What may run here, and how much. A request can only narrow it.
 #[derive(Clone, Debug)]
@@ -13,6 +16,7 @@ pub struct Policy {
     /// The most a request may ask for.
     pub max_wall: Duration,
     pub tools: ToolFilter,
+    pub files: Files,
 }
 
 /// Code that somebody wants to run. Nothing in it has been checked.
@@ -21,6 +25,8 @@ pub struct Request {
     pub language: Language,
     pub code: String,
     pub input: Json,
+    /// A directory of the user's to work in.
+    pub working_dir: Option<FoundDir>,
     pub asked: Asked,
 }
 
@@ -40,6 +46,7 @@ pub struct Admitted {
     request: Request,
     limits: Limits,
     tools: ToolFilter,
+    working_dir: Option<WorkingDir>,
 }
 
 /// Why a request may not run: the field, what was wrong with it, what is allowed.
@@ -59,6 +66,10 @@ pub enum Refusal {
     Timeout { asked_ms: u128, max_ms: u128 },
     #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
     ToolCalls { asked: u32, max: u32 },
+    #[error("working_dir: {path} {why}", path = .path.display(), why = dir_text(.why))]
+    WorkingDir { path: std::path::PathBuf, why: DirRefusal },
+    #[error("working_dir: {0} code has no files; use python, bash or node")]
+    NoFiles(Language),
     #[error("allowed_tools: {0}")]
     Pattern(InvalidPattern),
 }
@@ -74,7 +85,9 @@ impl Refusal {
             | Refusal::Input { .. }
             | Refusal::Timeout { .. }
             | Refusal::ToolCalls { .. }
+            | Refusal::NoFiles(_)
             | Refusal::Pattern(_) => "INVALID_ARGS",
+            Refusal::WorkingDir { .. } => "WORKING_DIR_NOT_ALLOWED",
         }
     }
 }
@@ -92,7 +105,21 @@ impl Policy {
         }
         let limits = self.limits_for(&request.asked)?;
         let tools = self.tools_for(&request.asked, servers)?;
-        Ok(Admitted { request, limits, tools })
+        let working_dir = self.working_dir_for(&request)?;
+        Ok(Admitted { request, limits, tools, working_dir })
+    }
+
+    fn working_dir_for(&self, request: &Request) -> Result<Option<WorkingDir>, Refusal> {
+        let Some(found) = &request.working_dir else { return Ok(None) };
+        match request.language {
+            Language::JavaScript | Language::TypeScript => {
+                return Err(Refusal::NoFiles(request.language));
+            }
+            Language::Python | Language::Bash | Language::Node => {}
+        }
+        let refused = |why| Refusal::WorkingDir { path: found.path.clone(), why };
+        self.files.judge(&found.path).map_err(refused)?;
+        Ok(Some(WorkingDir { found: found.clone(), is_writable: self.files.is_writable }))
     }
 
     fn check_code(&self, code: &str) -> Result<(), Refusal> {
@@ -161,6 +188,29 @@ impl Admitted {
 
     pub fn tools(&self) -> &ToolFilter {
         &self.tools
+    }
+
+    pub fn working_dir(&self) -> Option<&WorkingDir> {
+        self.working_dir.as_ref()
+    }
+}
+
+fn dir_text(why: &DirRefusal) -> String {
+    match why {
+        DirRefusal::Forbidden(other) => {
+            format!("may never be used: {} is private", other.display())
+        }
+        DirRefusal::NotAllowed(allowed) if allowed.is_empty() => {
+            "is not allowed: `files.allowed` in config.toml is empty".to_owned()
+        }
+        DirRefusal::NotAllowed(allowed) => {
+            let allowed: Vec<String> =
+                allowed.iter().map(|path| path.display().to_string()).collect();
+            format!(
+                "is not allowed; allowed are {} (`files.allowed` in config.toml)",
+                allowed.join(", ")
+            )
+        }
     }
 }
 

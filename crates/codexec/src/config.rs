@@ -136,9 +136,11 @@ impl Config {
                     memory_bytes: memory << 20,
                     output_bytes: output << 10,
                     tool_calls: u32::try_from(calls).unwrap_or(u32::MAX),
+                    ..default
                 },
                 max_wall: Duration::from_millis(max_ms),
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
+                files: codexec_types::Files::default(),
             },
             allowed: file.tools.allowed.clone(),
             lowered: lowered(&file.sandbox)?,

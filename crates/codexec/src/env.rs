@@ -27,6 +27,11 @@ pub(crate) fn log_filter() -> String {
     std::env::var("CODEXEC_LOG").unwrap_or_else(|_| "warn".to_owned())
 }
 
+/// `PATH`: where interpreters are looked for.
+pub(crate) fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_default()
+}
+
 /// Any variable, for `${VAR}` in files that name servers.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -46,7 +46,11 @@ impl Parts {
         Workers::new(codexec_exec::Settings {
             program: self.program.clone(),
             role,
-            memory_bytes: self.config.policy.limits.memory_bytes,
+            limits: self.config.policy.limits,
+            python: codexec_exec::Python::default(),
+            node: None,
+            path: env::path(),
+            environment: Vec::new(),
             max: self.config.max_workers,
             warm: self.config.warm_workers,
             queue: 200,

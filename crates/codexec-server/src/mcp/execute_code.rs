@@ -56,9 +56,9 @@ pub(super) async fn call(
 fn request(arguments: Map<String, Value>, policy: &Policy) -> Result<Request, FieldError> {
     let mut fields = Fields::new(arguments);
     let code = fields.required_text("code")?;
-    let languages = [("typescript", Language::TypeScript), ("javascript", Language::JavaScript)];
-    let short = [("ts", Language::TypeScript), ("js", Language::JavaScript)];
-    let language = fields.choice("language", &[languages, short].concat())?;
+    let names = Language::ALL.map(|language| (language.name(), language));
+    let short = Language::ALL.map(|language| (language.short(), language));
+    let language = fields.choice("language", &[names, short].concat())?;
     let input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
     let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
@@ -72,6 +72,7 @@ fn request(arguments: Map<String, Value>, policy: &Policy) -> Result<Request, Fi
         language: language.unwrap_or(Language::TypeScript),
         code,
         input,
+        working_dir: None,
         asked: Asked { wall, tool_calls, allowed_tools, allowed_servers },
     })
 }

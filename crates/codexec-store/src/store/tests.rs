@@ -304,11 +304,13 @@ fn admitted(code: &str) -> Admitted {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        files: codexec_types::Files::default(),
     };
     let request = Request {
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
+        working_dir: None,
         asked: Asked::default(),
     };
     policy.admit(request, &[]).unwrap()

@@ -8,6 +8,7 @@ fn policy() -> Policy {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        files: Files::default(),
     }
 }
 
@@ -16,6 +17,7 @@ fn request(code: &str) -> Request {
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
+        working_dir: None,
         asked: Asked::default(),
     }
 }

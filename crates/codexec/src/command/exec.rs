@@ -93,7 +93,7 @@ fn request(args: Exec) -> anyhow::Result<Request> {
         allowed_tools,
         allowed_servers: None,
     };
-    Ok(Request { language, code, input, asked })
+    Ok(Request { language, code, input, working_dir: None, asked })
 }
 
 fn standard_input() -> anyhow::Result<String> {
@@ -135,7 +135,10 @@ fn as_value(execution: &Execution) -> Value {
             });
             ("error", error)
         }
-        other @ (Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled) => {
+        other @ (Outcome::Exited { .. }
+        | Outcome::Stopped(_)
+        | Outcome::Crashed(_)
+        | Outcome::Cancelled) => {
             let message = explanation(execution);
             ("error", json!({"code": other.code(), "message": message}))
         }

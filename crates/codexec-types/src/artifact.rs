@@ -1,0 +1,59 @@
+use serde::{Deserialize, Serialize};
+
+/// A file that an execution left behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Artifact {
+    /// Relative to the directory it worked in.
+    pub path: String,
+    pub bytes: u64,
+}
+
+/// What an execution did to the directory it worked in.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changes {
+    pub created: Vec<Artifact>,
+    pub modified: Vec<Artifact>,
+    pub deleted: Vec<Artifact>,
+    /// How many more there are than these lists hold.
+    pub left_out: u64,
+    /// Files that would run by themselves on the user's side (hooks, agents' settings): these
+    /// were taken away again.
+    pub refused: Vec<String>,
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        *self == Changes::default()
+    }
+}
+
+/// A picture that a guest shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    pub mime: ImageType,
+    pub base64: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ImageType {
+    #[serde(rename = "image/png")]
+    Png,
+    #[serde(rename = "image/jpeg")]
+    Jpeg,
+    #[serde(rename = "image/gif")]
+    Gif,
+    #[serde(rename = "image/webp")]
+    Webp,
+}
+
+impl ImageType {
+    pub fn name(self) -> &'static str {
+        match self {
+            ImageType::Png => "image/png",
+            ImageType::Jpeg => "image/jpeg",
+            ImageType::Gif => "image/gif",
+            ImageType::Webp => "image/webp",
+        }
+    }
+}
