@@ -3,12 +3,26 @@
 //! Invariant: this crate never calls anybody back. A [`Run`] yields events and takes answers;
 //! where tools live and who asked is not known here.
 
+mod changes;
+mod engine;
 mod error;
+mod interpreter;
+mod judge;
+mod nursery;
+mod output;
 mod pool;
+mod program;
 mod run;
+mod settings;
 mod slot;
+mod user_dir;
+mod watch;
 mod wire;
+mod workers;
+mod zygote;
 
 pub use error::ExecError;
-pub use pool::{Python, Settings, Workers};
+pub use interpreter::interpreters;
 pub use run::{Run, Usage};
+pub use settings::{Python, Settings};
+pub use workers::Workers;

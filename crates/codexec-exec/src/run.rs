@@ -1,17 +1,23 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_sandbox::{Exit, Posture};
 use codexec_types::{
     Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Language, Limit,
-    Limits, Outcome, Thrown, ThrownCode, ToGuest,
+    Limits, Outcome, Stream, ToGuest,
 };
 use tokio::time::{Instant, sleep_until};
 
+use crate::judge::{Claim, Evidence};
 use crate::pool::Hold;
-use crate::slot::{Busy, Handles, Worker};
+use crate::output::written;
+use crate::program::Home;
+use crate::slot::{Busy, Handles, Slot, Worker, together};
+use crate::user_dir::UserDir;
+use crate::watch::Watch;
 use crate::wire::{Inbox, Outbox};
+use crate::{changes, zygote};
 
 /// One execution in flight. Dropping it kills the worker and frees its slot: state whose
 /// end we did not see is never trusted again.
@@ -19,24 +25,39 @@ pub struct Run {
     inbox: Inbox,
     outbox: Outbox,
     handles: Handles,
+    busy: Option<Busy>,
+    home: Option<Home>,
+    user_dir: Option<UserDir>,
     hold: Hold,
+    posture: Posture,
     language: Language,
+    limits: Limits,
     deadline: Instant,
-    memory_bytes: u64,
+    next_look: Instant,
+    watch: Option<Watch>,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
     /// What each unanswered ask weighs.
     unanswered: HashMap<u32, usize>,
     is_compiled: bool,
+    /// Whether the guest has closed its end.
+    is_mute: bool,
+    claim: Option<Claim>,
     state: State,
+    /// What was still on its way when the guest ended.
+    leftovers: VecDeque<Event>,
+    limits_met: Vec<Limit>,
     usage: Usage,
 }
 
 enum State {
     Running,
-    /// The worker has been killed, or has closed its socket; its death has yet to be seen.
-    Dying(Option<Outcome>),
+    /// Programs were asked to end; what they do now is not waited for longer than this.
+    Asked(Outcome, Instant),
+    /// The worker has been killed, or has ended; its death has yet to be seen. With what was
+    /// decided before, or the wait status of the guest's first process.
+    Dying(Option<Outcome>, Option<i32>),
     Ended(Outcome),
 }
 
@@ -56,24 +77,51 @@ const MAX_UNANSWERED_BYTES: usize = 32 << 20;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
 /// How long a killed worker may take to be gone.
 const DEATH: Duration = Duration::from_secs(10);
+/// How long the rest of what it said may take to be read.
+const REST: Duration = Duration::from_secs(1);
+/// How long programs that were asked to end may take.
+const GRACE: Duration = Duration::from_millis(150);
+/// How often a tree of processes is looked at. Most guests have ended before the first time.
+const LOOK: Duration = Duration::from_millis(50);
+/// What a tree may hold beside its limit: the interpreter itself, and what is ours.
+const SLACK_BYTES: u64 = 32 << 20;
 
 impl Run {
-    pub(crate) fn new(job: Job, limits: Limits, worker: Worker, hold: Hold) -> Run {
-        let (reader, writer) = worker.socket.into_split();
+    pub(crate) fn new(
+        job: Job,
+        limits: Limits,
+        slot: Slot,
+        user_dir: Option<UserDir>,
+        hold: Hold,
+    ) -> Run {
+        let (busy, worker) = slot.occupy();
+        let Worker { socket, handles, home } = worker;
+        let (reader, writer) = socket.into_split();
+        let now = Instant::now();
         let mut run = Run {
             inbox: Inbox::new(reader),
             outbox: Outbox::new(writer),
-            handles: worker.handles,
+            handles,
+            posture: busy.base.posture.clone(),
+            busy: Some(busy),
+            is_compiled: home.is_some(),
+            home,
+            user_dir,
             hold,
             language: job.language,
-            deadline: Instant::now() + limits.wall,
-            memory_bytes: limits.memory_bytes,
+            limits,
+            deadline: now + limits.wall,
+            next_look: now + LOOK,
+            watch: None,
             output_bytes_left: limits.output_bytes,
             tool_calls_left: limits.tool_calls,
             questions_left: MAX_QUESTIONS,
             unanswered: HashMap::new(),
-            is_compiled: false,
+            is_mute: false,
+            claim: None,
             state: State::Running,
+            leftovers: VecDeque::new(),
+            limits_met: Vec::new(),
             usage: Usage::default(),
         };
         match ToGuest::Start(job).encode() {
@@ -88,13 +136,16 @@ impl Run {
     pub async fn next(&mut self) -> Event {
         loop {
             match &self.state {
-                State::Running => {
+                State::Running | State::Asked(..) => {
                     if let Some(event) = self.listen().await {
                         return event;
                     }
                 }
-                State::Dying(_) => self.see_death().await,
-                State::Ended(outcome) => return Event::Ended(outcome.clone()),
+                State::Dying(..) => self.see_death().await,
+                State::Ended(outcome) => {
+                    let ended = Event::Ended(outcome.clone());
+                    return self.leftovers.pop_front().unwrap_or(ended);
+                }
             }
         }
     }
@@ -114,7 +165,7 @@ impl Run {
 
     /// Kills the guest. [`Run::next`] then gives the end.
     pub fn cancel(&mut self) {
-        if let State::Running = self.state {
+        if let State::Running | State::Asked(..) = self.state {
             self.end(Outcome::Cancelled);
         }
     }
@@ -125,20 +176,23 @@ impl Run {
 
     /// What the guest did to the directory it worked in; only after the end. What is not the
     /// user's own directory is gone then, so its files are copied to `keep`.
-    #[expect(clippy::unused_async, clippy::unused_self, reason = "not there yet")]
     pub async fn changes(&mut self, keep: PathBuf) -> Changes {
-        drop(keep);
-        Changes::default()
+        let (home, user_dir) = (self.home.take(), self.user_dir.take());
+        let look = move || match (user_dir, home) {
+            (Some(dir), _) => Ok(dir.changes()),
+            (None, Some(home)) => Ok(changes::collect(&home.workspace, &keep)),
+            (None, None) => Ok(Changes::default()),
+        };
+        zygote::blocking(look).await.unwrap_or_default()
     }
 
     /// The limits that it met without being stopped by them; only after the end.
-    #[expect(clippy::unused_self, reason = "not there yet")]
     pub fn limits_met(&self) -> Vec<Limit> {
-        Vec::new()
+        self.limits_met.clone()
     }
 
     pub fn posture(&self) -> Option<&Posture> {
-        self.hold.busy.as_ref().map(|busy| &busy.posture)
+        Some(&self.posture)
     }
 
     async fn listen(&mut self) -> Option<Event> {
@@ -153,20 +207,41 @@ impl Run {
                 }
             }
         }
-        let (may_ask, has_answers) = (self.may_ask(), !self.outbox.is_empty());
+        let (may_read, has_answers) = (self.may_ask() && !self.is_mute, !self.outbox.is_empty());
+        let until = match &self.state {
+            State::Asked(_, until) => *until,
+            State::Running | State::Dying(..) | State::Ended(_) => self.deadline,
+        };
+        let is_program = self.home.is_some();
         tokio::select! {
             // THREAT[RES-1], THREAT[RES-4]: the deadline is ours, and it kills.
-            () = sleep_until(self.deadline) => self.end(Outcome::Stopped(Limit::Wall)),
-            read = self.inbox.fill(), if may_ask => match read {
+            () = sleep_until(until) => self.time_is_up(),
+            read = self.inbox.fill(), if may_read => match read {
                 Ok(true) => {}
-                Ok(false) | Err(_) => self.state = State::Dying(None),
+                Ok(false) | Err(_) if is_program => self.is_mute = true,
+                Ok(false) | Err(_) => self.state = State::Dying(None, None),
             },
             written = self.outbox.drain(), if has_answers => {
-                // A guest that has gone is noticed by reading.
-                if written.is_err() && !may_ask {
-                    self.state = State::Dying(None);
+                // A guest that has gone is noticed by reading, or by its end.
+                if written.is_err() && is_program {
+                    self.outbox.clear();
+                } else if written.is_err() && !may_read {
+                    self.state = State::Dying(None, None);
                 }
             }
+            heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
+                Heard::Written(stream, text, bytes) => {
+                    return self.accept_output(stream, text, bytes);
+                }
+                Heard::Ended(status) => {
+                    let decided = match std::mem::replace(&mut self.state, State::Running) {
+                        State::Asked(outcome, _) => Some(outcome),
+                        State::Running | State::Dying(..) | State::Ended(_) => None,
+                    };
+                    self.state = State::Dying(decided, status);
+                }
+            },
+            () = sleep_until(self.next_look), if is_program => self.look(),
         }
         None
     }
@@ -177,19 +252,53 @@ impl Run {
             && self.outbox.waiting_bytes() < MAX_OUTBOX_BYTES
     }
 
+    /// Programs are asked first, and have a moment for it; nothing else can be asked.
+    fn time_is_up(&mut self) {
+        let is_asked = matches!(self.state, State::Asked(..));
+        if self.home.is_none() || is_asked {
+            self.end(Outcome::Stopped(Limit::Wall));
+        } else {
+            self.handles.ask_to_end();
+            let until = Instant::now() + GRACE;
+            self.state = State::Asked(Outcome::Stopped(Limit::Wall), until);
+        }
+    }
+
+    /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
+    fn look(&mut self) {
+        self.next_look = Instant::now() + LOOK;
+        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };
+        let watch = self.watch.get_or_insert_with(|| Watch::new(home.roots.clone()));
+        let used = watch.used(busy.base.group.as_ref());
+        self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
+        if Duration::from_millis(used.cpu_ms) > self.limits.cpu {
+            self.end(Outcome::Stopped(Limit::Cpu));
+        } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
+            self.end(Outcome::Stopped(Limit::Memory));
+        }
+    }
+
+    fn accept_output(&mut self, stream: Stream, text: String, bytes: u64) -> Option<Event> {
+        match self.output_bytes_left.checked_sub(bytes) {
+            Some(left) => {
+                self.output_bytes_left = left;
+                (!text.is_empty()).then_some(Event::Output { stream, text })
+            }
+            // THREAT[RES-3]
+            None => {
+                self.end(Outcome::Stopped(Limit::Output));
+                None
+            }
+        }
+    }
+
     /// What a frame means, by our own count.
     fn accept(&mut self, frame: FromGuest) -> Option<Event> {
         match frame {
             FromGuest::Compiled => self.is_compiled = true,
             FromGuest::Output { stream, text } => {
-                match self.output_bytes_left.checked_sub(text.len() as u64) {
-                    Some(left) => {
-                        self.output_bytes_left = left;
-                        return Some(Event::Output { stream, text });
-                    }
-                    // THREAT[RES-3]
-                    None => self.end(Outcome::Stopped(Limit::Output)),
-                }
+                let bytes = text.len() as u64;
+                return self.accept_output(stream, text, bytes);
             }
             FromGuest::Progress(text) => match self.questions_left.checked_sub(1) {
                 Some(left) => {
@@ -198,12 +307,27 @@ impl Run {
                 }
                 None => self.end(Outcome::Stopped(Limit::Output)),
             },
-            FromGuest::Image(image) => return Some(Event::Image(image)),
+            FromGuest::Image(image) => match self.questions_left.checked_sub(1) {
+                Some(left) => {
+                    self.questions_left = left;
+                    return Some(Event::Image(image));
+                }
+                None => self.end(Outcome::Stopped(Limit::Output)),
+            },
             FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
-            FromGuest::Returned(value) => self.end(Outcome::Returned(value)),
-            FromGuest::Threw(thrown) => self.end(Outcome::Threw(thrown)),
+            FromGuest::Returned(value) => self.claimed(Claim::Returned(value)),
+            FromGuest::Threw(thrown) => self.claimed(Claim::Threw(thrown)),
         }
         None
+    }
+
+    /// Our own engine says how it ended and is done; a program has yet to end.
+    fn claimed(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+        if self.home.is_none() {
+            self.handles.kill();
+            self.state = State::Dying(None, None);
+        }
     }
 
     fn accept_ask(&mut self, id: u32, ask: Ask) -> Option<Event> {
@@ -234,88 +358,109 @@ impl Run {
 
     fn end(&mut self, outcome: Outcome) {
         self.handles.kill();
-        self.state = State::Dying(Some(outcome));
+        self.state = State::Dying(Some(outcome), None);
     }
 
     /// The answer goes out only when nothing of the guest is left.
     async fn see_death(&mut self) {
         self.handles.kill();
-        let exit = match &mut self.hold.busy {
-            Some(busy) => {
-                tokio::time::timeout(DEATH, busy.exited()).await.ok().and_then(Result::ok)
-            }
+        let exit = match &mut self.busy {
+            Some(busy) => tokio::time::timeout(DEATH, busy.gone()).await.ok().and_then(Result::ok),
             None => None,
         };
-        let ran_out = self.hold.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
-        match exit {
-            Some(exit) => {
-                self.usage.cpu = Duration::from_micros(exit.cpu_us);
-                self.usage.peak_memory_bytes = exit.peak_bytes;
-                self.hold.release();
-            }
-            // Without a death certificate the slot is not used again; closing it kills.
-            None => drop(self.hold.busy.take()),
-        }
-        let State::Dying(claimed) = &mut self.state else { return };
-        let outcome = match claimed.take() {
-            Some(Outcome::Threw(thrown)) => self.judged(thrown),
+        self.hear_the_rest().await;
+        let ran_out = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
+        self.count(exit, ran_out);
+        let State::Dying(decided, status) = &mut self.state else { return };
+        let (decided, status) = (decided.take(), status.take());
+        let evidence = Evidence {
+            language: self.language,
+            is_compiled: self.is_compiled,
+            exit,
+            status,
+            ran_out_of_memory: ran_out,
+            peak_bytes: self.usage.peak_memory_bytes,
+            memory_bytes: self.limits.memory_bytes,
+        };
+        let claim = self.claim.take();
+        self.state = State::Ended(match decided {
             Some(outcome) => outcome,
-            None if ran_out && self.is_compiled => Outcome::Stopped(Limit::Memory),
-            None => self.died(ran_out, exit),
-        };
-        self.state = State::Ended(outcome);
+            None if self.home.is_some() => evidence.of_program(claim),
+            None => evidence.of_engine(claim),
+        });
+        // Without a death certificate the slot is not used again; dropping it kills.
+        if let (Some(busy), Some(_)) = (self.busy.take(), exit) {
+            self.hold.give_back(busy);
+        }
     }
 
-    /// What a guest threw, in the light of what the host saw.
-    fn judged(&self, thrown: Thrown) -> Outcome {
-        // An engine without memory for an error object throws null, as any guest may, or loses
-        // the promise that it was about to settle.
-        let is_full = self.usage.peak_memory_bytes >= self.memory_bytes / 4 * 3;
-        let is_out = match thrown.code {
-            ThrownCode::MemoryLimit => true,
-            ThrownCode::RuntimeError => {
-                is_full && ["null", Thrown::STUCK].contains(&thrown.message.as_str())
+    fn count(&mut self, exit: Option<Exit>, ran_out_of_memory: bool) {
+        let entered = self.home.as_mut().and_then(|home| home.used.take());
+        let exit = match (exit, entered) {
+            (Some(exit), Some(entered)) => Some(together(exit, entered)),
+            (exit, entered) => exit.or(entered),
+        };
+        let usage = &mut self.usage;
+        if let Some(exit) = exit {
+            usage.cpu = Duration::from_micros(exit.cpu_us);
+            usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
+        }
+        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };
+        let peak = busy.base.group.as_ref().and_then(codexec_sandbox::Group::peak_memory_bytes);
+        usage.peak_memory_bytes = peak.unwrap_or(usage.peak_memory_bytes);
+        let met = [
+            (Limit::Memory, ran_out_of_memory),
+            (Limit::Processes, busy.ran_out_of_processes()),
+            (Limit::Disk, self.user_dir.is_none() && codexec_sandbox::is_full(&home.workspace)),
+        ];
+        self.limits_met.extend(met.into_iter().filter(|(_, is_met)| *is_met).map(|(l, _)| l));
+    }
+
+    /// What a dead program has said and nobody has heard yet: no more than pipes and sockets
+    /// hold.
+    async fn hear_the_rest(&mut self) {
+        let Some(home) = &mut self.home else { return };
+        let mut rest = Vec::new();
+        let listening = async {
+            while !(home.out.is_over() && home.err.is_over()) {
+                rest.push(written(&mut home.out, &mut home.err).await);
             }
-            ThrownCode::SyntaxError
-            | ThrownCode::TranspileError
-            | ThrownCode::SerializationError
-            | ThrownCode::InvalidArgs
-            | ThrownCode::ServerNotAllowed
-            | ThrownCode::ToolNotAllowed
-            | ThrownCode::ToolNotFound
-            | ThrownCode::UpstreamError => false,
+            while self.inbox.fill().await.unwrap_or(false) {}
         };
-        match (is_out, self.is_compiled) {
-            (true, true) => Outcome::Stopped(Limit::Memory),
-            (true, false) => Outcome::Threw(too_deep(self.language)),
-            (false, _) => Outcome::Threw(thrown),
+        // All of its ends are closed; this is for the case that one is not.
+        let _ = tokio::time::timeout(REST, listening).await;
+        for (stream, text, bytes) in rest {
+            self.output_bytes_left = self.output_bytes_left.saturating_sub(bytes);
+            if !text.is_empty() && self.output_bytes_left > 0 {
+                self.leftovers.push_back(Event::Output { stream, text });
+            }
         }
-    }
-
-    /// What it means that a worker died without a word.
-    fn died(&self, ran_out: bool, exit: Option<Exit>) -> Outcome {
-        let by = exit.and_then(|exit| exit.signal);
-        // THREAT[RES-5]: before the guest's code ran, only our parser can have run out of stack
-        // or of memory.
-        let overflowed = [SIGSEGV, SIGABRT, SIGBUS].map(Some).contains(&by);
-        if !self.is_compiled && (overflowed || ran_out) {
-            return Outcome::Threw(too_deep(self.language));
+        while let Ok(Some(frame)) = self.inbox.take() {
+            match frame {
+                FromGuest::Returned(value) => self.claim = Some(Claim::Returned(value)),
+                FromGuest::Threw(thrown) => self.claim = Some(Claim::Threw(thrown)),
+                FromGuest::Image(image) => self.leftovers.push_back(Event::Image(image)),
+                FromGuest::Output { .. }
+                | FromGuest::Compiled
+                | FromGuest::Progress(_)
+                | FromGuest::Ask { .. } => {}
+            }
         }
-        Outcome::Crashed(Crash::Exited)
     }
 }
 
-fn too_deep(language: Language) -> Thrown {
-    let code = match language {
-        Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
-            ThrownCode::SyntaxError
-        }
-        Language::TypeScript => ThrownCode::TranspileError,
-    };
-    let message = "the code is nested too deeply to be parsed".to_owned();
-    Thrown { code, message, at: None, stack: None }
+/// What comes from a program beside its frames.
+enum Heard {
+    Written(Stream, String, u64),
+    /// The wait status of its first process, if that could be seen.
+    Ended(Option<i32>),
 }
 
-const SIGABRT: i32 = 6;
-const SIGBUS: i32 = 7;
-const SIGSEGV: i32 = 11;
+async fn heard(busy: &mut Option<Busy>, home: &mut Option<Home>) -> Heard {
+    let (Some(busy), Some(home)) = (busy, home) else { return std::future::pending().await };
+    let Home { out, err, init, used, .. } = home;
+    tokio::select! {
+        (stream, text, bytes) = written(out, err) => Heard::Written(stream, text, bytes),
+        status = busy.guest_ended(init, used) => Heard::Ended(status.ok()),
+    }
+}

@@ -6,75 +6,87 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Cgroups, Exit, FromKeeper, Group, Launch, Posture, ToKeeper, WorkerHandles, ZygoteLink,
-    confined,
+    Cgroups, Exit, FromKeeper, Group, Missing, Posture, ToKeeper, WorkerHandles, confined,
 };
+use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::{UnixDatagram, UnixStream};
 use tokio::time::timeout;
 
 use crate::ExecError;
+use crate::nursery::Nursery;
+use crate::program::{Home, Init, Programs};
+use crate::zygote::{Zygote, blocking};
 
 /// Every step of building a slot is bounded by this.
-const STEP: Duration = Duration::from_secs(10);
+pub(crate) const STEP: Duration = Duration::from_secs(10);
 
 /// What a keeper and a worker of ours need beside the guest's memory.
 const OVERHEAD_BYTES: u64 = 64 << 20;
-/// The keeper, the worker, and room for a mistake.
+/// The keeper, the worker or its first process, a nursery, and room for a mistake.
 const PROCESSES: u32 = 4;
 
 pub(crate) struct Slot {
-    keeper: Keeper,
-    group: Option<Group>,
-    posture: Posture,
+    base: Base,
     worker: Worker,
+}
+
+/// What stays in a slot when its worker changes.
+pub(crate) struct Base {
+    keeper: Keeper,
+    nursery: Option<Nursery>,
+    pub(crate) group: Option<Group>,
+    pub(crate) posture: Posture,
+    programs: Option<Programs>,
 }
 
 /// A worker that waits, or that a guest runs in.
 pub(crate) struct Worker {
     pub(crate) socket: UnixStream,
     pub(crate) handles: Handles,
+    pub(crate) home: Option<Home>,
 }
 
 /// Kills its worker when dropped.
 pub(crate) struct Handles(Option<WorkerHandles>);
 
-/// The parts of a slot while its worker is busy.
+/// A slot while its worker is busy.
 pub(crate) struct Busy {
-    keeper: Keeper,
-    group: Option<Group>,
+    pub(crate) base: Base,
     oom_kills_before: u64,
-    pub(crate) posture: Posture,
+    refused_before: u64,
+    /// Whether the nursery has yet to tell the end of its guest.
+    is_nursing: bool,
 }
 
-struct Keeper(UnixDatagram);
+pub(crate) struct Keeper(UnixDatagram);
 
 impl Slot {
     pub(crate) async fn open(
-        zygote: &ZygoteLink,
-        launch: &Launch,
-        memory_bytes: u64,
-        cgroups: Result<&Cgroups, codexec_sandbox::Missing>,
+        zygote: &Zygote,
+        limits: Limits,
+        cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
-        let keeper = Keeper(UnixDatagram::from_std(zygote.keeper()?.into_socket())?);
+        let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
         let FromKeeper::Hello { pid } = keeper.says().await?.0 else { return Err(babble()) };
-        let mut posture = Posture::default();
+        let nursery = match &zygote.warm {
+            Some(warm) => Some(warm.nursery().await?),
+            None => None,
+        };
+        let mut posture = Posture { missing: zygote.missing.clone() };
         let group = match cgroups {
             Ok(cgroups) => {
-                let cgroups = cgroups.clone();
-                let admit = move || {
-                    let group = cgroups.group(memory_bytes + OVERHEAD_BYTES, PROCESSES)?;
-                    group.admit(pid)?;
-                    io::Result::Ok(group)
-                };
-                Some(tokio::task::spawn_blocking(admit).await.map_err(io::Error::other)??)
+                let mut inside = vec![pid];
+                inside.extend(nursery.as_ref().map(|nursery| nursery.pid));
+                let has_files = zygote.first.is_some();
+                Some(group(cgroups.clone(), limits, has_files, inside).await?)
             }
             Err(missing) => {
                 posture.missing.push(missing);
                 None
             }
         };
-        ToKeeper::Build(launch.clone()).send(&keeper.0)?;
+        ToKeeper::Build(zygote.launch.clone()).send(&keeper.0, &[])?;
         match keeper.says().await?.0 {
             FromKeeper::Built { missing } => posture.missing.extend(missing),
             FromKeeper::Broken(broken) => return Err(ExecError::Sandbox(broken)),
@@ -82,12 +94,12 @@ impl Slot {
                 return Err(babble());
             }
         }
-        let worker = keeper.spawn().await?;
-        Ok(Slot { keeper, group, posture, worker })
+        let programs = zygote.first.clone().map(Programs::new);
+        Base { keeper, nursery, group, posture, programs }.filled(Vec::new()).await
     }
 
     pub(crate) fn posture(&self) -> &Posture {
-        &self.posture
+        &self.base.posture
     }
 
     /// Whether the waiting worker is still there.
@@ -98,18 +110,74 @@ impl Slot {
             if error.kind() == io::ErrorKind::WouldBlock)
     }
 
+    /// The same slot with a new worker that has these mounts.
+    pub(crate) async fn with_mounts(
+        self,
+        mounts: Vec<(std::path::PathBuf, OwnedFd)>,
+    ) -> Result<Slot, ExecError> {
+        let (mut busy, worker) = self.occupy();
+        worker.handles.kill();
+        busy.gone().await?;
+        busy.base.filled(mounts).await
+    }
+
     pub(crate) fn occupy(self) -> (Busy, Worker) {
-        let oom_kills_before = self.group.as_ref().map_or(0, Group::oom_kills);
-        let Slot { keeper, group, posture, worker } = self;
-        (Busy { keeper, group, oom_kills_before, posture }, worker)
+        let Slot { base, worker } = self;
+        let (mut oom_kills_before, mut refused_before) = (0, 0);
+        if let Some(group) = &base.group {
+            oom_kills_before = group.oom_kills();
+            if base.programs.is_some() {
+                refused_before = group.refused_processes();
+                group.forget_peak();
+            }
+        }
+        let is_nursing = base.nursery.is_some();
+        (Busy { base, oom_kills_before, refused_before, is_nursing }, worker)
+    }
+}
+
+impl Base {
+    async fn filled(self, mounts: Vec<(std::path::PathBuf, OwnedFd)>) -> Result<Slot, ExecError> {
+        let worker = match &self.programs {
+            Some(programs) => programs.spawn(&self.keeper, self.nursery.as_ref(), mounts).await?,
+            None => self.keeper.spawn().await?,
+        };
+        Ok(Slot { base: self, worker })
     }
 }
 
 impl Busy {
-    /// Waits until the worker and all it started are dead. Cancel-safe.
-    pub(crate) async fn exited(&mut self) -> io::Result<Exit> {
-        match self.keeper.hears().await?.0 {
-            FromKeeper::Exited(exit) => Ok(exit),
+    /// Waits until the guest's first process has ended, for a guest that is a program: its wait
+    /// status. Cancel-safe.
+    pub(crate) async fn guest_ended(
+        &mut self,
+        init: &Init,
+        used: &mut Option<Exit>,
+    ) -> io::Result<i32> {
+        match &self.base.nursery {
+            Some(nursery) if self.is_nursing => {
+                let (status, exit) = nursery.ended().await?;
+                self.is_nursing = false;
+                *used = Some(exit);
+                Ok(status)
+            }
+            Some(_) => std::future::pending().await,
+            None => init.ended().await,
+        }
+    }
+
+    /// Waits until the worker and all it started are dead. Cancel-safe, as the first call tells.
+    pub(crate) async fn gone(&mut self) -> io::Result<Exit> {
+        let mut entered = None;
+        if let (Some(nursery), true) = (&self.base.nursery, self.is_nursing) {
+            entered = Some(nursery.ended().await?.1);
+            self.is_nursing = false;
+        }
+        match self.base.keeper.hears().await?.0 {
+            FromKeeper::Exited(exit) => Ok(match entered {
+                Some(entered) => together(exit, entered),
+                None => exit,
+            }),
             FromKeeper::Hello { .. }
             | FromKeeper::Built { .. }
             | FromKeeper::Broken(_)
@@ -117,35 +185,76 @@ impl Busy {
         }
     }
 
-    /// Whether the kernel killed the worker because the slot's memory ran out.
+    /// Whether the kernel killed a process because the slot's memory ran out.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
-        self.group.as_ref().is_some_and(|group| group.oom_kills() > self.oom_kills_before)
+        self.base.group.as_ref().is_some_and(|group| group.oom_kills() > self.oom_kills_before)
     }
 
-    /// A fresh worker in the same slot. Only after [`Busy::exited`].
-    pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
-        let Busy { keeper, group, posture, .. } = self;
-        let worker = keeper.spawn().await?;
-        Ok(Slot { keeper, group, posture, worker })
+    /// Whether the guest wanted more processes than it may have.
+    pub(crate) fn ran_out_of_processes(&self) -> bool {
+        let refused = |group: &Group| group.refused_processes() > self.refused_before;
+        self.base.group.as_ref().is_some_and(refused)
     }
+
+    /// A fresh worker in the same slot. Only after [`Busy::gone`].
+    pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
+        self.base.filled(Vec::new()).await
+    }
+}
+
+/// What two processes of one guest used.
+pub(crate) fn together(a: Exit, b: Exit) -> Exit {
+    Exit {
+        cpu_us: a.cpu_us + b.cpu_us,
+        peak_bytes: a.peak_bytes.max(b.peak_bytes),
+        code: a.code,
+        signal: a.signal,
+    }
+}
+
+async fn group(
+    cgroups: Cgroups,
+    limits: Limits,
+    has_files: bool,
+    inside: Vec<i32>,
+) -> Result<Group, ExecError> {
+    // A guest's files are memory, too.
+    let files = if has_files { limits.disk_bytes } else { 0 };
+    let memory = limits.memory_bytes + files + OVERHEAD_BYTES;
+    let processes = PROCESSES + if has_files { limits.processes } else { 0 };
+    blocking(move || {
+        let group = cgroups.group(memory, processes)?;
+        for pid in inside {
+            group.admit(pid)?;
+        }
+        Ok(group)
+    })
+    .await
 }
 
 impl Keeper {
     async fn spawn(&self) -> Result<Worker, ExecError> {
-        ToKeeper::Spawn.send(&self.0)?;
-        let handles = match self.says().await? {
-            (FromKeeper::Spawned { .. }, fds) => WorkerHandles::new(fds)?,
-            (FromKeeper::Broken(broken), _) => return Err(ExecError::Sandbox(broken)),
-            (FromKeeper::Hello { .. } | FromKeeper::Built { .. } | FromKeeper::Exited(_), _) => {
-                return Err(babble());
-            }
-        };
-        let socket = handles.socket.try_clone()?;
-        socket.set_nonblocking(true)?;
-        let mut worker =
-            Worker { socket: UnixStream::from_std(socket)?, handles: Handles(Some(handles)) };
+        let (_, handles) = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
+        let socket = UnixStream::from_std(handles.stream()?)?;
+        let mut worker = Worker { socket, handles: Handles(Some(handles)), home: None };
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
+    }
+
+    /// A new worker's first process id and our hold on it.
+    pub(crate) async fn ask_for_worker(
+        &self,
+        what: &ToKeeper,
+        fds: &[std::os::fd::BorrowedFd<'_>],
+    ) -> Result<(i32, WorkerHandles), ExecError> {
+        what.send(&self.0, fds)?;
+        match self.says().await? {
+            (FromKeeper::Spawned { pid }, fds) => Ok((pid, WorkerHandles::new(fds)?)),
+            (FromKeeper::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
+            (FromKeeper::Hello { .. } | FromKeeper::Built { .. } | FromKeeper::Exited(_), _) => {
+                Err(babble())
+            }
+        }
     }
 
     async fn says(&self) -> io::Result<(FromKeeper, Vec<OwnedFd>)> {
@@ -165,7 +274,7 @@ impl Worker {
     }
 
     /// Byte by byte: what comes behind the first word may be the guest's.
-    async fn walls(&mut self) -> Result<(), ExecError> {
+    pub(crate) async fn walls(&mut self) -> Result<(), ExecError> {
         let mut said = Vec::new();
         loop {
             said.push(self.socket.read_u8().await?);
@@ -179,9 +288,20 @@ impl Worker {
 }
 
 impl Handles {
+    pub(crate) fn new(handles: WorkerHandles) -> Handles {
+        Handles(Some(handles))
+    }
+
     pub(crate) fn kill(&self) {
         if let Some(handles) = &self.0 {
             handles.kill();
+        }
+    }
+
+    /// Asks the guest's programs to end.
+    pub(crate) fn ask_to_end(&self) {
+        if let Some(handles) = &self.0 {
+            handles.ask_to_end();
         }
     }
 }
@@ -192,10 +312,10 @@ impl Drop for Handles {
     }
 }
 
-fn babble() -> ExecError {
+pub(crate) fn babble() -> ExecError {
     io::Error::from(io::ErrorKind::InvalidData).into()
 }
 
-fn timed_out() -> io::Error {
+pub(crate) fn timed_out() -> io::Error {
     io::ErrorKind::TimedOut.into()
 }

@@ -64,6 +64,11 @@ impl Outbox {
         self.frames.is_empty()
     }
 
+    pub(crate) fn clear(&mut self) {
+        self.frames.clear();
+        (self.bytes, self.written) = (0, 0);
+    }
+
     pub(crate) fn waiting_bytes(&self) -> usize {
         self.bytes
     }

@@ -83,6 +83,33 @@ impl Group {
         line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
+    /// How often a process or thread could not be started because there were too many.
+    pub fn refused_processes(&self) -> u64 {
+        let text = fs::read_to_string(self.base.place.pids_file(self.number)).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("max "));
+        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// The memory that its processes have made their own; files do not count.
+    pub fn own_memory_bytes(&self) -> u64 {
+        let (file, key) = self.base.place.memory_stat(self.number);
+        let text = fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix(key));
+        line.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// The most memory that it has held since the last [`Group::forget_peak`], where the kernel
+    /// can tell.
+    pub fn peak_memory_bytes(&self) -> Option<u64> {
+        fs::read_to_string(self.base.place.peak_file(self.number)?).ok()?.trim().parse().ok()
+    }
+
+    pub fn forget_peak(&self) {
+        if let Some(file) = self.base.place.peak_file(self.number) {
+            let _ = fs::write(file, "0");
+        }
+    }
+
     fn directories(&self) -> impl Iterator<Item = PathBuf> {
         self.base.place.directories(self.number)
     }

@@ -3,6 +3,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -14,16 +15,78 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Broken, Launch, Missing, sys};
 
-/// To the zygote: fork a keeper that listens on the socket beside this.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct NewKeeper;
+pub(crate) enum ToZygote {
+    /// Fork a keeper that listens on the socket beside this.
+    Keeper,
+    /// Live in this plan's room from now on, with all keepers to come.
+    Enter(Launch),
+    /// Start this program in the room, with the socket beside this as its standard input.
+    Start(Command),
+}
+
+/// What a zygote says to [`ToZygote::Enter`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum FromZygote {
+    Entered { missing: Vec<Missing> },
+    Broken(Broken),
+}
+
+/// A program with all that it gets from us.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    pub environment: Vec<(String, String)>,
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToKeeper {
     /// Put yourself behind the walls that all your workers share.
     Build(Launch),
-    /// Fork a worker.
+    /// Fork a worker that runs our own guest.
     Spawn,
+    /// Fork a worker for programs. Beside this: the guest's socket, its standard output and
+    /// error, and a mount for each of `mounts`.
+    Program(Program),
+}
+
+/// What lives in a worker for programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    pub first: First,
+    /// Where the mounts go.
+    pub mounts: Vec<PathBuf>,
+}
+
+/// The first process of a guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum First {
+    /// Started at once, with the guest's socket as its descriptor 3.
+    Started(Command),
+    /// Started when the code has come over the guest's socket: the code is a file, which is the
+    /// last argument, and the input is on standard input.
+    Scripted(Command),
+    /// A process of somebody else's, which enters by the descriptors beside
+    /// [`FromInit::Ready`].
+    Enters,
+}
+
+/// The namespaces of a worker, in the order in which their descriptors stand beside
+/// [`FromInit::Ready`] and in which they are to be entered.
+pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "cgroup"];
+
+/// What the first process of a worker for programs says to the host.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum FromInit {
+    /// All walls stand. Beside this: the workspace; then, for a guest that enters, the
+    /// namespaces and, if it is in force, the Landlock ruleset.
+    Ready,
+    Broken(Broken),
+    /// The guest's first process has ended; as `wait` tells it.
+    Ended {
+        status: i32,
+    },
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,16 +116,18 @@ pub struct Exit {
     pub peak_bytes: u64,
 }
 
-const MAX_PACKET_BYTES: usize = 16 << 10;
-const MAX_FDS: usize = 2;
+/// A launch plan holds the files of its room.
+const MAX_PACKET_BYTES: usize = 160 << 10;
+const MAX_FDS: usize = 64;
 
 /// Two ends of a packet socket, neither inherited by a program that is started.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC;
     Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?)
 }
 
-pub(crate) fn send(
+/// Writes one packet, with descriptors beside it.
+pub fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
     fds: &[BorrowedFd<'_>],
@@ -84,8 +149,8 @@ pub(crate) fn send(
     }
 }
 
-/// The next message, or `None` when the other side is gone.
-pub(crate) fn receive<T: DeserializeOwned>(
+/// The next message and what came beside it, or `None` when the other side is gone.
+pub fn receive<T: DeserializeOwned>(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; MAX_PACKET_BYTES];
@@ -115,13 +180,19 @@ pub(crate) fn receive<T: DeserializeOwned>(
 }
 
 impl ToKeeper {
-    pub fn send(&self, socket: impl AsFd) -> io::Result<()> {
-        send(socket.as_fd(), self, &[])
+    pub fn send(&self, socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        send(socket.as_fd(), self, fds)
+    }
+}
+
+impl FromInit {
+    pub fn receive(socket: impl AsFd) -> io::Result<Option<(FromInit, Vec<OwnedFd>)>> {
+        receive(socket.as_fd())
     }
 }
 
 impl FromKeeper {
-    pub(crate) fn send(&self, socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub fn send(&self, socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         send(socket.as_fd(), self, fds)
     }
 

@@ -5,10 +5,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::control::{self, NewKeeper};
+use crate::control::{self, Command as Started, FromZygote, ToZygote};
 use crate::worker::CONFINED;
-use crate::{Broken, Layer, sys};
+use crate::{Broken, Launch, Layer, Missing, sys};
 
 /// The host's hold on a zygote. Dropping it ends the zygote; its keepers end when their own
 /// links are dropped.
@@ -23,7 +24,8 @@ pub struct KeeperLink(UnixDatagram);
 
 /// What a keeper sends beside [`crate::FromKeeper::Spawned`].
 pub struct WorkerHandles {
-    pub socket: UnixStream,
+    /// A worker's own socket; for programs, the one to its first process.
+    socket: OwnedFd,
     pidfd: OwnedFd,
 }
 
@@ -45,9 +47,32 @@ impl ZygoteLink {
         Ok(ZygoteLink { control, process })
     }
 
+    pub(crate) fn control(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
     pub fn keeper(&self) -> io::Result<KeeperLink> {
+        self.ask(&ToZygote::Keeper)
+    }
+
+    /// Starts a program in the room, with a packet socket to us as its standard input.
+    pub fn start_program(&self, program: Started) -> io::Result<KeeperLink> {
+        self.ask(&ToZygote::Start(program))
+    }
+
+    /// Puts the zygote into the plan's room; before it is asked for anything else. Blocks.
+    pub fn enter(&self, launch: &Launch) -> io::Result<Result<Vec<Missing>, Broken>> {
+        control::send(self.control.as_fd(), &ToZygote::Enter(launch.clone()), &[])?;
+        match control::receive(self.control.as_fd())? {
+            Some((FromZygote::Entered { missing }, _)) => Ok(Ok(missing)),
+            Some((FromZygote::Broken(broken), _)) => Ok(Err(broken)),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    fn ask(&self, what: &ToZygote) -> io::Result<KeeperLink> {
         let (ours, theirs) = control::pair()?;
-        control::send(self.control.as_fd(), &NewKeeper, &[theirs.as_fd()])?;
+        control::send(self.control.as_fd(), what, &[theirs.as_fd()])?;
         let ours = UnixDatagram::from(ours);
         ours.set_nonblocking(true)?;
         Ok(KeeperLink(ours))
@@ -79,13 +104,32 @@ impl WorkerHandles {
     pub fn new(fds: Vec<OwnedFd>) -> io::Result<WorkerHandles> {
         let [socket, pidfd] = <[OwnedFd; 2]>::try_from(fds)
             .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
-        Ok(WorkerHandles { socket: UnixStream::from(socket), pidfd })
+        Ok(WorkerHandles { socket, pidfd })
+    }
+
+    /// The socket of a worker with a guest of ours, non-blocking.
+    pub fn stream(&self) -> io::Result<UnixStream> {
+        let stream = UnixStream::from(self.socket.try_clone()?);
+        stream.set_nonblocking(true)?;
+        Ok(stream)
+    }
+
+    /// The packet socket of a worker for programs, non-blocking.
+    pub fn packets(&self) -> io::Result<UnixDatagram> {
+        let packets = UnixDatagram::from(self.socket.try_clone()?);
+        packets.set_nonblocking(true)?;
+        Ok(packets)
     }
 
     /// Kills the worker, and with it everything in its process namespace.
     pub fn kill(&self) {
         // The only failure is that it is dead already.
         let _ = sys::kill(self.pidfd.as_fd());
+    }
+
+    /// Asks everything in a worker for programs to end.
+    pub fn ask_to_end(&self) {
+        let _ = sys::signal(self.pidfd.as_fd(), libc::SIGTERM);
     }
 }
 
@@ -101,4 +145,51 @@ pub fn confined(said: &[u8]) -> Option<Result<(), Broken>> {
             Some(Err(serde_json::from_slice(line).unwrap_or_else(|_| garbled())))
         }
     }
+}
+
+/// Whether a file system has no room left, for bytes or for files.
+pub fn is_full(directory: &OwnedFd) -> bool {
+    nix::sys::statvfs::fstatvfs(directory)
+        .is_ok_and(|found| found.blocks_available() == 0 || found.files_free() == 0)
+}
+
+/// Whether guests become somebody else than we are.
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+/// Runs a program of the user's, outside any sandbox, and returns what it prints. Only for
+/// asking an interpreter about itself.
+#[expect(clippy::disallowed_methods, reason = "asks an interpreter about itself, off any request")]
+pub fn ask_program(
+    program: &Path,
+    arguments: &[&str],
+    environment: &[(String, std::ffi::OsString)],
+    patience: Duration,
+) -> io::Result<String> {
+    let mut child = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment.iter().map(|(name, value)| (name, value)))
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let deadline = Instant::now() + patience;
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    let last = error.trim().lines().last().unwrap_or("it failed").to_owned();
+    Err(io::Error::other(last))
 }

@@ -1,4 +1,4 @@
-//! The walls that all workers of one keeper share: built once, off the path of any request.
+//! The walls that many workers share: built once, off the path of any request.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -13,31 +13,54 @@ use nix::unistd::{
     sethostname, setresgid, setresuid, setsid,
 };
 
-use crate::{Broken, Launch, Layer, Missing, ruleset};
+use crate::{Broken, Launch, Layer, Missing, Room, ruleset, tree};
 
-/// Builds every shared layer, or says which one could not be had. A layer that the plan lets go
-/// is tried all the same, and reported when it is missing.
+/// For a keeper of workers that need no files: every layer that they share. A layer that the
+/// plan lets go is tried all the same, and reported when it is missing.
 pub(crate) fn build(launch: &Launch) -> Result<Vec<Missing>, Broken> {
     let mut walls = Walls { launch, missing: Vec::new() };
     walls.raise(Layer::User, "detach from the terminal", silence)?;
     walls.raise(Layer::User, "become an unprivileged user", || become_nobody(launch.uid))?;
     walls.raise(Layer::User, "unshare a user namespace", own_user)?;
-    for (layer, flag) in [
-        (Layer::Mount, CloneFlags::CLONE_NEWNS),
-        // THREAT[NET-1]: the new namespace has no interface that is up.
-        (Layer::Network, CloneFlags::CLONE_NEWNET),
-        (Layer::Ipc, CloneFlags::CLONE_NEWIPC),
-        (Layer::Uts, CloneFlags::CLONE_NEWUTS),
-        (Layer::CgroupNamespace, CloneFlags::CLONE_NEWCGROUP),
-    ] {
-        walls.raise(layer, "unshare the namespace", || unshare(flag))?;
-    }
-    walls.raise(Layer::Uts, "set the host name", || sethostname(&launch.hostname))?;
+    walls.raise(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
+    walls.own_network()?;
+    walls.own_names()?;
     // THREAT[ESC-2]: nothing of the host's file tree is left to be read.
     walls.raise(Layer::Root, "pivot into an empty root", empty_root)?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
     walls.raise(Layer::Landlock, "restrict", ruleset::deny_all)?;
     // Nobody with our user id can look into this process or its workers.
+    walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
+    Ok(walls.missing)
+}
+
+/// For a zygote of programs: the room that all its keepers and workers live in.
+pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, Broken> {
+    let mut walls = Walls { launch, missing: Vec::new() };
+    walls.raise(Layer::User, "detach from the terminal", silence)?;
+    // What a plain user may not read is not there for a guest either; but root may show a guest
+    // an interpreter that lives in a private directory.
+    let is_root = geteuid().is_root();
+    if is_root {
+        walls.raise(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
+        walls.raise(Layer::Root, "build the room", || tree::enter(room))?;
+        walls.raise(Layer::User, "become an unprivileged user", || become_nobody(launch.uid))?;
+    }
+    walls.raise(Layer::User, "unshare a user namespace", own_user)?;
+    walls.raise(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
+    if !is_root {
+        walls.raise(Layer::Root, "build the room", || tree::enter(room))?;
+    }
+    walls.own_network()?;
+    walls.own_names()?;
+    walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
+    Ok(walls.missing)
+}
+
+/// For a keeper in a room: what no two slots share.
+pub(crate) fn settle(launch: &Launch) -> Result<Vec<Missing>, Broken> {
+    let mut walls = Walls { launch, missing: Vec::new() };
+    walls.own_network()?;
     walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
     Ok(walls.missing)
 }
@@ -64,12 +87,31 @@ impl Walls<'_> {
         }
         Ok(())
     }
+
+    /// THREAT[NET-1]: the new namespace has no interface that is up.
+    fn own_network(&mut self) -> Result<(), Broken> {
+        let step = "unshare the namespace";
+        self.raise(Layer::Network, step, || unshare(CloneFlags::CLONE_NEWNET))
+    }
+
+    fn own_names(&mut self) -> Result<(), Broken> {
+        for (layer, flag) in [
+            (Layer::Ipc, CloneFlags::CLONE_NEWIPC),
+            (Layer::Uts, CloneFlags::CLONE_NEWUTS),
+            (Layer::CgroupNamespace, CloneFlags::CLONE_NEWCGROUP),
+        ] {
+            self.raise(layer, "unshare the namespace", || unshare(flag))?;
+        }
+        let name = self.launch.hostname.clone();
+        self.raise(Layer::Uts, "set the host name", || sethostname(&name))
+    }
 }
 
 /// No terminal to inject into, no output of the server's to write into.
 fn silence() -> Result<(), Errno> {
-    // Fails only for a process-group leader, which a forked child is not.
-    setsid()?;
+    // Fails only for a process-group leader; a process that we start is none, but one that a
+    // debugger starts is, and has no terminal to lose.
+    setsid().map(drop).or_else(|errno| if errno == Errno::EPERM { Ok(()) } else { Err(errno) })?;
     let null = File::options().read(true).write(true).open("/dev/null").map_err(errno_of)?;
     dup2_stdin(null.as_fd())?;
     dup2_stdout(null.as_fd())?;
@@ -90,8 +132,13 @@ fn become_nobody(uid: u32) -> Result<(), Errno> {
 }
 
 fn own_user() -> Result<(), Errno> {
-    let (user, group) = (geteuid(), getegid());
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     unshare(CloneFlags::CLONE_NEWUSER)?;
+    map_user(user, group)
+}
+
+/// In a new user namespace, we are user 1000; outside we stay who we were.
+pub(crate) fn map_user(user: u32, group: u32) -> Result<(), Errno> {
     write("/proc/self/setgroups", "deny")?;
     write("/proc/self/uid_map", &format!("1000 {user} 1"))?;
     write("/proc/self/gid_map", &format!("1000 {group} 1"))
@@ -117,6 +164,6 @@ fn write(path: &str, text: &str) -> Result<(), Errno> {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape that map_err wants")]
-fn errno_of(error: std::io::Error) -> Errno {
+pub(crate) fn errno_of(error: std::io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))
 }

@@ -6,49 +6,78 @@ use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::control::receive;
+use crate::control::{self, receive};
+use crate::init::{self, Born};
 use crate::sys::{self, Cloned};
 use crate::{FromKeeper, Launch, ToKeeper, hull, worker};
+
+/// What a keeper becomes.
+enum Fate {
+    /// The host is gone.
+    Over,
+    /// This process is a new worker, for our own guest.
+    Worker(Launch, UnixStream),
+    /// This process is the first of a new worker for programs.
+    Init(Box<Born>),
+}
 
 /// Does what the host says over `socket` until the host is gone. Never returns: in the keeper
 /// because it ends, in a worker because the guest's end is the process's end.
 pub(crate) fn serve(socket: &OwnedFd, guest: impl FnOnce(UnixStream)) -> ! {
-    match workers(socket) {
-        Ok(Some((launch, worker_socket))) => worker::serve(&launch, worker_socket, guest),
-        Ok(None) => sys::exit_now(0),
+    match keep(socket) {
+        Ok(Fate::Worker(launch, worker_socket)) => worker::serve(&launch, worker_socket, guest),
+        Ok(Fate::Init(born)) => init::serve(*born),
+        Ok(Fate::Over) => sys::exit_now(0),
         Err(_) => sys::exit_now(1),
     }
 }
 
-/// In a new worker: the plan and its socket. In the keeper: `None` when the host is gone.
-fn workers(socket: &OwnedFd) -> io::Result<Option<(Launch, UnixStream)>> {
-    sys::close_all_but(socket.as_fd())?;
+fn keep(socket: &OwnedFd) -> io::Result<Fate> {
+    sys::close_all_but(&[socket.as_fd()])?;
     let pid = i32::try_from(std::process::id()).unwrap_or(-1);
     FromKeeper::Hello { pid }.send(socket, &[])?;
-    let Some((ToKeeper::Build(launch), _)) = receive(socket.as_fd())? else { return Ok(None) };
-    let missing = match hull::build(&launch) {
-        Ok(missing) => missing,
+    let Some((ToKeeper::Build(launch), _)) = receive(socket.as_fd())? else {
+        return Ok(Fate::Over);
+    };
+    let built = if launch.room.is_some() { hull::settle(&launch) } else { hull::build(&launch) };
+    match built {
+        Ok(missing) => FromKeeper::Built { missing }.send(socket, &[])?,
         Err(broken) => {
             FromKeeper::Broken(broken).send(socket, &[])?;
-            return Ok(None);
+            return Ok(Fate::Over);
         }
-    };
-    FromKeeper::Built { missing }.send(socket, &[])?;
-
-    while let Some((ToKeeper::Spawn, _)) = receive::<ToKeeper>(socket.as_fd())? {
-        let (ours, theirs) = UnixStream::pair()?;
+    }
+    while let Some((asked, fds)) = receive::<ToKeeper>(socket.as_fd())? {
+        let (ours, theirs) = match &asked {
+            ToKeeper::Spawn => {
+                let (ours, theirs) = UnixStream::pair()?;
+                (OwnedFd::from(ours), OwnedFd::from(theirs))
+            }
+            ToKeeper::Program(_) => control::pair()?,
+            ToKeeper::Build(_) => return Ok(Fate::Over),
+        };
         match worker::clone(&launch) {
-            Ok(Cloned::Child) => return Ok(Some((launch, theirs))),
+            Ok(Cloned::Child) => {
+                return Ok(match asked {
+                    ToKeeper::Program(program) => {
+                        Fate::Init(Box::new(Born { launch, program, control: theirs, fds }))
+                    }
+                    ToKeeper::Spawn | ToKeeper::Build(_) => {
+                        Fate::Worker(launch, UnixStream::from(theirs))
+                    }
+                });
+            }
             Ok(Cloned::Parent { pid, pidfd }) => {
                 FromKeeper::Spawned { pid }.send(socket, &[ours.as_fd(), pidfd.as_fd()])?;
-                drop((ours, theirs));
+                // Only the worker holds the guest's descriptors now.
+                drop((ours, theirs, fds));
                 wait(socket.as_fd(), pidfd.as_fd())?;
                 FromKeeper::Exited(sys::reap(pid)?).send(socket, &[])?;
             }
             Err(broken) => FromKeeper::Broken(broken).send(socket, &[])?,
         }
     }
-    Ok(None)
+    Ok(Fate::Over)
 }
 
 /// Returns when the worker has ended. If the host goes first, the worker ends with it.

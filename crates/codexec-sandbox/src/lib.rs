@@ -7,27 +7,40 @@
 //!   and empty root, so that none of this costs anything when a guest starts;
 //! - a *worker* is a fork of a keeper in namespaces of its own. It serves one guest and dies.
 //!
+//! Programs (Python, Bash, Node) need files and processes. Their zygote builds a room, a minimal
+//! read-only root, before it forks keepers, and their worker's first process is ours (init).
+//!
 //! Invariant: a worker that says it is confined has every layer of its plan in force, except
 //! those that the plan lets go by name. Nothing is lowered silently.
 
+mod broker;
 mod cgroup;
 mod control;
+mod entry;
 mod host;
 mod hull;
+mod init;
 mod keeper;
 mod launch;
 mod layer;
+mod mounter;
 mod probe;
 mod ruleset;
 mod seccomp;
 mod sys;
+mod tree;
 mod worker;
 mod zygote;
 
 pub use cgroup::{Cgroups, Group, NoCgroups};
-pub use control::{Exit, FromKeeper, ToKeeper};
-pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined};
-pub use launch::Launch;
+pub use control::{
+    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper,
+    pair as packet_pair, receive as receive_packet, send as send_packet,
+};
+pub use entry::Entry;
+pub use host::{KeeperLink, WorkerHandles, ZygoteLink, ask_program, confined, is_full, is_root};
+pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
+pub use mounter::{Mounter, Wanted, serve_mounter};
 pub use probe::{Attempt, probe_guest};
 pub use zygote::serve_zygote;

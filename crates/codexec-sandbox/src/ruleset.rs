@@ -1,25 +1,52 @@
+use std::os::fd::{AsFd as _, OwnedFd};
+
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::errno::Errno;
+
+use crate::{sys, tree};
+
+const KNOWN: ABI = ABI::V6;
 
 /// Landlock without a single rule: no file, no TCP port, no abstract socket and no signal
 /// beyond this process's own descendants. Kernels that know fewer of these enforce those.
 ///
 /// THREAT[ESC-3]: even a process id that leaked in could not be signalled.
 pub(crate) fn deny_all() -> Result<(), Errno> {
-    let abi = ABI::V6;
-    let ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(abi))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(abi)))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(abi)))
-        .and_then(Ruleset::create)
-        .and_then(landlock::RulesetCreated::restrict_self);
-    match ruleset {
+    match nothing().and_then(RulesetCreated::restrict_self) {
         Ok(status) if status.ruleset != RulesetStatus::NotEnforced => Ok(()),
         Ok(_) => Err(Errno::ENOSYS),
         Err(_) => Err(Errno::last()),
     }
+}
+
+/// The rules for programs in a room: everything may be read and run, only their own files
+/// written. For [`restrict`], in whichever process is to be held to them.
+pub(crate) fn for_programs() -> Result<OwnedFd, Errno> {
+    let read = AccessFs::from_read(KNOWN);
+    let all = AccessFs::from_all(KNOWN);
+    let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
+    let rules = nothing()
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], read)))
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev"], device)))
+        .and_then(|ruleset| {
+            ruleset.add_rules(path_beneath_rules([tree::BOX, tree::WORK, "/tmp"], all))
+        });
+    let rules: Option<OwnedFd> = rules.map_err(|_| Errno::last())?.into();
+    rules.ok_or(Errno::ENOSYS)
+}
+
+pub(crate) fn restrict(rules: &OwnedFd) -> Result<(), Errno> {
+    sys::landlock_restrict(rules.as_fd())
+}
+
+fn nothing() -> Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(KNOWN))
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(KNOWN)))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .and_then(Ruleset::create)
 }

@@ -1,77 +1,70 @@
-use std::collections::BTreeMap;
+//! THREAT[ESC-4]: which system calls a guest can make: no namespaces, mounts, ptrace, io_uring,
+//! bpf or keys for any of them. Everything that is not on a list fails with EPERM; another
+//! architecture's calls kill the process.
+
+mod interpreter;
+mod programs;
 
 use nix::errno::Errno;
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, apply_filter,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, apply_filter,
 };
 
-/// What an interpreter without files, processes and network needs: memory, time, randomness,
-/// and the one socket that it already has.
-const ALLOWED: &[libc::c_long] = &[
-    libc::SYS_brk,
-    libc::SYS_clock_gettime,
-    libc::SYS_clock_nanosleep,
-    libc::SYS_close,
-    libc::SYS_exit,
-    libc::SYS_exit_group,
-    libc::SYS_fcntl,
-    libc::SYS_futex,
-    libc::SYS_getpid,
-    libc::SYS_getrandom,
-    libc::SYS_gettid,
-    libc::SYS_madvise,
-    libc::SYS_mremap,
-    libc::SYS_munmap,
-    libc::SYS_nanosleep,
-    libc::SYS_ppoll,
-    libc::SYS_read,
-    libc::SYS_readv,
-    libc::SYS_recvfrom,
-    libc::SYS_restart_syscall,
-    libc::SYS_rt_sigaction,
-    libc::SYS_rt_sigprocmask,
-    libc::SYS_rt_sigreturn,
-    libc::SYS_sched_yield,
-    libc::SYS_sendto,
-    libc::SYS_shutdown,
-    libc::SYS_sigaltstack,
-    libc::SYS_tgkill,
-    libc::SYS_write,
-    libc::SYS_writev,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
-];
+type Rules = std::collections::BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Everything else fails with EPERM; another architecture's calls kill the process.
-///
-/// THREAT[ESC-4]: no namespaces, mounts, ptrace, io_uring, bpf, keys, sockets, files, programs.
-pub(crate) fn confine() -> Result<(), Errno> {
-    let program = program().map_err(|_| Errno::EINVAL)?;
-    apply_filter(&program).map_err(|_| Errno::last())
+/// The filters for a guest, in the order in which they are loaded.
+pub(crate) fn filters(has_room: bool) -> Result<Vec<BpfProgram>, Errno> {
+    let filters = if has_room { programs::filters() } else { interpreter::filters() };
+    filters.map_err(|_| Errno::EINVAL)
 }
 
-fn program() -> Result<BpfProgram, seccompiler::BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        ALLOWED.iter().map(|&number| (number, Vec::new())).collect();
-    // Memory may never become code.
-    let no_exec = || without_bits(2, libc::PROT_EXEC.unsigned_abs().into());
-    rules.insert(libc::SYS_mmap, vec![no_exec()?]);
-    rules.insert(libc::SYS_mprotect, vec![no_exec()?]);
-    // The one ioctl that the standard library needs: non-blocking mode.
-    rules.insert(libc::SYS_ioctl, vec![equals(1, libc::FIONBIO)?]);
+pub(crate) fn confine(has_room: bool) -> Result<(), Errno> {
+    for filter in filters(has_room)? {
+        apply_filter(&filter).map_err(|_| Errno::last())?;
+    }
+    Ok(())
+}
+
+/// The same as bytes, for a process that loads them by itself.
+pub(crate) fn bytes(program: &BpfProgram) -> Vec<u8> {
+    let instruction = |i: &seccompiler::sock_filter| {
+        let [c1, c2] = i.code.to_ne_bytes();
+        let [k1, k2, k3, k4] = i.k.to_ne_bytes();
+        [c1, c2, i.jt, i.jf, k1, k2, k3, k4]
+    };
+    program.iter().flat_map(instruction).collect()
+}
+
+/// Only these calls, under these conditions; a call without conditions is allowed as it is.
+fn allow(rules: Rules) -> Result<BpfProgram, BackendError> {
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?.try_into()
 }
 
-fn without_bits(argument: u8, bits: u64) -> Result<SeccompRule, seccompiler::BackendError> {
+/// These calls are answered as if the kernel did not know them.
+fn unknown(calls: &[libc::c_long]) -> Result<BpfProgram, BackendError> {
+    let rules: Rules = calls.iter().map(|&number| (number, Vec::new())).collect();
+    let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules, SeccompAction::Allow, unknown, arch)?.try_into()
+}
+
+fn without_bits(argument: u8, bits: u64) -> Result<SeccompRule, BackendError> {
     let test = SeccompCmpOp::MaskedEq(bits);
     SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Qword, test, 0)?])
 }
 
-fn equals(argument: u8, value: u64) -> Result<SeccompRule, seccompiler::BackendError> {
-    // The kernel reads only the low half of an ioctl's number, and so do we.
+fn equals(argument: u8, value: u64) -> Result<SeccompRule, BackendError> {
+    // The kernel reads only the low half of these arguments, and so do we.
     let (length, test) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq);
     SeccompRule::new(vec![SeccompCondition::new(argument, length, test, value)?])
+}
+
+fn differs(argument: u8, values: &[u64]) -> Result<SeccompRule, BackendError> {
+    let condition = |value: &u64| {
+        SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, *value)
+    };
+    SeccompRule::new(values.iter().map(condition).collect::<Result<_, _>>()?)
 }

@@ -1,10 +1,12 @@
 //! The system calls that have no safe wrapper in the crates we use.
 #![expect(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
+use nix::sys::signal::{SigHandler, Signal};
 
 use crate::Exit;
 
@@ -46,6 +48,41 @@ pub(crate) fn clone_into(namespaces: libc::c_int) -> Result<Cloned, Errno> {
     }
 }
 
+/// Lowers a limit of this process, both halves of it. What is lower already stays.
+pub(crate) fn limit(resource: u32, value: u64) -> Result<(), Errno> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
+    let lower = value.min(limit.rlim_max);
+    let limit = libc::rlimit { rlim_cur: lower, rlim_max: lower };
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::setrlimit(resource, &raw const limit) }).map(drop)
+}
+
+/// Puts `fd` at this number, where a program that is started finds it.
+pub(crate) fn give(fd: OwnedFd, number: RawFd) -> Result<(), Errno> {
+    if fd.as_raw_fd() == number {
+        // SAFETY: plain integers, on a descriptor that we own.
+        let result = unsafe { libc::fcntl(fd.into_raw_fd(), libc::F_SETFD, 0) };
+        return Errno::result(result).map(drop);
+    }
+    // SAFETY: whatever had this number is of no use to the program that is about to start.
+    Errno::result(unsafe { libc::dup2(fd.as_raw_fd(), number) }).map(drop)
+}
+
+pub(crate) fn default_signal(signal: Signal) -> Result<(), Errno> {
+    // SAFETY: the default disposition runs no code of ours.
+    unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.map(drop)
+}
+
+/// Reaps a child that has ended; its status as `wait` tells it.
+pub(crate) fn wait_status(pid: i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the pointer is to a live local.
+    let reaped = unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    (reaped == pid).then_some(status)
+}
+
 /// Reaps a child that has ended, with what it used.
 pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
     let mut status = 0;
@@ -68,17 +105,20 @@ pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
 }
 
 pub(crate) fn kill(pidfd: BorrowedFd<'_>) -> io::Result<()> {
+    signal(pidfd, libc::SIGKILL)
+}
+
+pub(crate) fn signal(pidfd: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<()> {
     let fd = pidfd.as_raw_fd();
     let no_info = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: pidfd_send_signal reads nothing but its arguments when the info pointer is null.
     let result =
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, no_info, 0) };
+        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_info, 0) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Closes every descriptor from 3 on, except one.
-pub(crate) fn close_all_but(kept: BorrowedFd<'_>) -> Result<(), Errno> {
-    let kept = kept.as_raw_fd().unsigned_abs();
+/// Closes every descriptor from 3 on, except these.
+pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let close = |first: u32, last: u32| {
         if first > last {
             return Ok(());
@@ -87,18 +127,132 @@ pub(crate) fn close_all_but(kept: BorrowedFd<'_>) -> Result<(), Errno> {
         let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         Errno::result(result).map(drop)
     };
-    close(3, kept.saturating_sub(1))?;
-    close(kept.max(2) + 1, u32::MAX)
+    let mut kept: Vec<u32> = kept.iter().map(|fd| fd.as_raw_fd().unsigned_abs()).collect();
+    kept.sort_unstable();
+    let mut next = 3;
+    for fd in kept.into_iter().filter(|fd| *fd > 2) {
+        close(next, fd - 1)?;
+        next = fd + 1;
+    }
+    close(next, u32::MAX)
+}
+
+/// For a single-threaded process: the child goes on here, with a copy of everything.
+pub(crate) fn fork() -> Result<Option<i32>, Errno> {
+    // SAFETY: with one thread, no lock can be held by a thread that the child does not have.
+    match unsafe { libc::fork() } {
+        -1 => Err(Errno::last()),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// A copy of the mount at `path`, attached nowhere, with everything below it.
+pub(crate) fn open_tree(path: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    const CLONE: libc::c_int = 1;
+    let flags = CLONE | libc::O_CLOEXEC | libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    // SAFETY: an empty path and plain integers.
+    let result =
+        unsafe { libc::syscall(libc::SYS_open_tree, path.as_raw_fd(), c"".as_ptr(), flags) };
+    Errno::result(result).map(|fd| own(fd_of(fd)))
+}
+
+/// Attaches what [`open_tree`] has copied.
+pub(crate) fn move_mount(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
+    const FROM_EMPTY_PATH: libc::c_int = 4;
+    // SAFETY: two texts that live through the call, and plain integers.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_FDCWD,
+            target.as_ptr(),
+            FROM_EMPTY_PATH,
+        )
+    };
+    Errno::result(result).map(drop)
+}
+
+/// Sets attributes of a detached mount and all below it; `users` maps the owners of its files.
+pub(crate) fn mount_setattr(
+    tree: BorrowedFd<'_>,
+    set: u64,
+    users: Option<BorrowedFd<'_>>,
+) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        users: u64,
+    }
+    const MAPPED: u64 = 0x10_0000;
+    let attributes = Attributes {
+        set: set | if users.is_some() { MAPPED } else { 0 },
+        clear: 0,
+        propagation: 0,
+        users: users.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
+    };
+    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
+    // SAFETY: the attributes live through the call and have the size that we say.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    Errno::result(result).map(drop)
+}
+
+/// Opens `path` only if no part of it is a link.
+pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
+    // SAFETY: open_how is plain data for which all-zero is valid.
+    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
+    how.flags = u64::from((libc::O_PATH | libc::O_CLOEXEC).unsigned_abs());
+    how.resolve = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
+    // SAFETY: the text and `how` live through the call and have the size that we say.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_openat2,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            &raw const how,
+            size_of::<libc::open_how>(),
+        )
+    };
+    Errno::result(result).map(|fd| own(fd_of(fd)))
+}
+
+pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: plain integers.
+    let result =
+        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) };
+    Errno::result(result).map(drop)
+}
+
+fn fd_of(result: libc::c_long) -> RawFd {
+    RawFd::try_from(result).unwrap_or(-1)
+}
+
+/// Keeps one capability through the next `exec`.
+pub(crate) fn keep_capability(capability: u32) -> Result<(), Errno> {
+    let bit = 1 << capability;
+    // Effective, permitted and inheritable; then the same for the upper half, which stays empty.
+    set_capabilities([bit, bit, bit, 0, 0, 0])?;
+    // SAFETY: prctl with plain integers.
+    Errno::result(unsafe {
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0)
+    })
+    .map(drop)
 }
 
 /// Gives up every capability, for good: the sets, the ambient set and the bounding set.
 pub(crate) fn drop_capabilities() -> Result<(), Errno> {
-    #[repr(C)]
-    struct Header {
-        version: u32,
-        pid: i32,
-    }
-    const VERSION_3: u32 = 0x2008_0522;
     for capability in 0..=63 {
         // SAFETY: prctl with plain integers.
         let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
@@ -113,10 +267,19 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
     Errno::result(unsafe {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     })?;
+    set_capabilities([0; 6])
+}
+
+fn set_capabilities(sets: [u32; 6]) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: i32,
+    }
+    const VERSION_3: u32 = 0x2008_0522;
     let header = Header { version: VERSION_3, pid: 0 };
-    let nothing = [0_u32; 6];
     // SAFETY: the header and the two data elements of version 3 live through the call.
-    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, nothing.as_ptr()) };
+    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) };
     Errno::result(result).map(drop)
 }
 

@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 
 use crate::sys::{self, Cloned};
@@ -55,25 +54,15 @@ fn confine(launch: &Launch, socket: &UnixStream) -> Result<(), Broken> {
         Ok(()) | Err(_) => Ok(()),
     };
     raise(Layer::Pid, "die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
-    raise(Layer::User, "close what is not the guest's", sys::close_all_but(socket.as_fd()))?;
+    raise(Layer::User, "close what is not the guest's", sys::close_all_but(&[socket.as_fd()]))?;
     raise(Layer::Rlimits, "setrlimit", rlimits(launch))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
-    raise(Layer::Seccomp, "load the filter", seccomp::confine())
+    raise(Layer::Seccomp, "load the filter", seccomp::confine(false))
 }
 
-fn rlimits(launch: &Launch) -> Result<(), Errno> {
-    for (resource, limit) in [
-        (Resource::RLIMIT_AS, launch.address_space_bytes),
-        (Resource::RLIMIT_NOFILE, launch.open_files),
-        (Resource::RLIMIT_CORE, 0),
-        (Resource::RLIMIT_FSIZE, 0),
-        (Resource::RLIMIT_MEMLOCK, 0),
-        (Resource::RLIMIT_MSGQUEUE, 0),
-        (Resource::RLIMIT_STACK, launch.stack_bytes),
-    ] {
-        let (_, hard) = getrlimit(resource)?;
-        let limit = limit.min(hard);
-        setrlimit(resource, limit, limit)?;
+pub(crate) fn rlimits(launch: &Launch) -> Result<(), Errno> {
+    for (resource, limit) in launch.rlimits.numbers() {
+        sys::limit(resource, limit)?;
     }
     Ok(())
 }

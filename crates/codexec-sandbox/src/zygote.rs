@@ -1,14 +1,20 @@
-//! The zygote: an engine loaded once, forked into keepers on demand.
+//! The zygote: an engine loaded once, forked into keepers on demand; or, for programs, the room
+//! that they all live in.
 
+use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
-use nix::unistd::{ForkResult, fork};
+use nix::unistd::execve;
 
-use crate::control::{NewKeeper, receive};
-use crate::{keeper, sys};
+use crate::control::{Command, FromZygote, ToZygote, receive, send};
+use crate::{Launch, hull, keeper, sys};
+
+/// The one capability that a process needs to make others enter namespaces below its own.
+const CAP_SYS_ADMIN: u32 = 21;
 
 /// Forks a keeper for every socket that the host sends over `control`, until the host is gone.
 /// In each worker, behind its walls, `guest` is called with the worker's one socket.
@@ -29,25 +35,62 @@ pub fn serve_zygote(control: OwnedFd, guest: impl FnOnce(UnixStream)) -> ! {
 /// In a new keeper: its socket. In the zygote: `None` when the host is gone.
 fn keepers(control: &OwnedFd) -> io::Result<Option<OwnedFd>> {
     // Dead keepers reap themselves.
-    ignore_children(SigHandler::SigIgn)?;
-    while let Some((NewKeeper, mut fds)) = receive(control.as_fd())? {
-        let Some(socket) = fds.pop() else { continue };
-        if let ForkResult::Child = single_threaded_fork()? {
-            ignore_children(SigHandler::SigDfl)?;
-            return Ok(Some(socket));
+    handle_children(SigHandler::SigIgn)?;
+    while let Some((asked, mut fds)) = receive(control.as_fd())? {
+        let beside = fds.pop();
+        match (asked, beside) {
+            (ToZygote::Enter(launch), _) => {
+                send(control.as_fd(), &enter(&launch), &[])?;
+            }
+            (ToZygote::Keeper, Some(socket)) => {
+                if sys::fork()?.is_none() {
+                    handle_children(SigHandler::SigDfl)?;
+                    return Ok(Some(socket));
+                }
+            }
+            (ToZygote::Start(command), Some(socket)) => {
+                if sys::fork()?.is_none() {
+                    handle_children(SigHandler::SigDfl)?;
+                    let _ = start(&command, socket);
+                    sys::exit_now(127);
+                }
+            }
+            (ToZygote::Keeper | ToZygote::Start(_), None) => {}
         }
     }
     Ok(None)
 }
 
-#[expect(unsafe_code, reason = "fork and signal dispositions")]
-fn single_threaded_fork() -> io::Result<ForkResult> {
-    // SAFETY: the zygote has one thread, so the child's copy of memory is consistent.
-    Ok(unsafe { fork() }?)
+fn enter(launch: &Launch) -> FromZygote {
+    let Some(room) = &launch.room else { return FromZygote::Entered { missing: Vec::new() } };
+    match hull::enter_room(launch, room) {
+        Ok(missing) => FromZygote::Entered { missing },
+        Err(broken) => FromZygote::Broken(broken),
+    }
 }
 
-#[expect(unsafe_code, reason = "fork and signal dispositions")]
-fn ignore_children(handler: SigHandler) -> io::Result<()> {
+/// Becomes another program, which forks guests by itself and makes them enter their workers.
+fn start(command: &Command, socket: OwnedFd) -> io::Result<()> {
+    let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
+    let program = text(command.program.as_os_str().as_bytes())?;
+    let mut arguments = vec![program.clone()];
+    for argument in &command.arguments {
+        arguments.push(text(argument.as_bytes())?);
+    }
+    let mut environment = Vec::new();
+    for (name, value) in &command.environment {
+        environment.push(text(format!("{name}={value}").as_bytes())?);
+    }
+    sys::give(socket, 0)?;
+    sys::close_all_but(&[])?;
+    sys::default_signal(Signal::SIGPIPE)?;
+    sys::keep_capability(CAP_SYS_ADMIN)?;
+    execve(&program, &arguments, &environment)?;
+    Ok(())
+}
+
+#[expect(unsafe_code, reason = "signal dispositions")]
+fn handle_children(handler: SigHandler) -> io::Result<()> {
     // SAFETY: neither handler runs any code of ours.
     unsafe { signal(Signal::SIGCHLD, handler) }?;
     Ok(())

@@ -64,7 +64,8 @@ pub(crate) fn for_upstreams() -> Vec<(String, String)> {
     names.into_iter().filter_map(|name| Some((name.to_owned(), variable(name)?))).collect()
 }
 
-fn user_home() -> Option<PathBuf> {
+/// `HOME`: the user's own directory.
+pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
@@ -73,6 +74,9 @@ fn user_home() -> Option<PathBuf> {
 pub(crate) enum Role {
     Js,
     Probe,
+    /// The zygote of programs: Python, Bash, Node.
+    Programs,
+    Mounter,
     Warden,
 }
 
@@ -81,6 +85,8 @@ pub(crate) fn own_role() -> Option<Role> {
     let role = match arguments.next() {
         Some(name) if name == "zygote-js" => Role::Js,
         Some(name) if name == "zygote-probe" => Role::Probe,
+        Some(name) if name == "zygote-programs" => Role::Programs,
+        Some(name) if name == "mounter" => Role::Mounter,
         Some(name) if name == "warden" => Role::Warden,
         Some(_) | None => return None,
     };

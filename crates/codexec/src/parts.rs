@@ -46,10 +46,13 @@ impl Parts {
         Workers::new(codexec_exec::Settings {
             program: self.program.clone(),
             role,
+            programs_role: "zygote-programs",
+            mounter_role: "mounter",
             limits: self.config.policy.limits,
             python: codexec_exec::Python::default(),
             node: None,
             path: env::path(),
+            home: env::user_home(),
             environment: Vec::new(),
             max: self.config.max_workers,
             warm: self.config.warm_workers,

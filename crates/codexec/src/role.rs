@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::os::fd::AsFd as _;
 
 use codexec_gateway::serve_warden;
-use codexec_sandbox::{probe_guest, serve_zygote};
+use codexec_sandbox::{probe_guest, serve_mounter, serve_zygote};
 
 use crate::env::Role;
 
@@ -18,11 +18,20 @@ pub(crate) fn run(role: Role) -> ! {
             Err(error) => complain(&error),
         },
         (Role::Probe, Ok(control)) => serve_zygote(control, probe_guest),
+        // Its workers hold programs, never a guest of ours.
+        (Role::Programs, Ok(control)) => serve_zygote(control, drop),
+        (Role::Mounter, Ok(control)) => match serve_mounter(&control) {
+            Ok(()) => std::process::exit(0),
+            Err(error) => complain(&error),
+        },
         (Role::Warden, Ok(_)) => {
             serve_warden(std::io::stdin().lock());
             std::process::exit(0)
         }
-        (Role::Js | Role::Probe | Role::Warden, Err(error)) => complain(&error),
+        (
+            Role::Js | Role::Probe | Role::Programs | Role::Mounter | Role::Warden,
+            Err(error),
+        ) => complain(&error),
     }
     std::process::exit(2)
 }

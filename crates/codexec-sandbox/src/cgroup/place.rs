@@ -111,6 +111,24 @@ impl Place {
         self.memory.join(number.to_string()).join(file)
     }
 
+    pub(super) fn pids_file(&self, number: u32) -> PathBuf {
+        self.pids.join(number.to_string()).join("pids.events")
+    }
+
+    pub(super) fn memory_stat(&self, number: u32) -> (PathBuf, &'static str) {
+        let key = match self.kind {
+            Kind::V2 => "anon ",
+            Kind::V1 => "rss ",
+        };
+        (self.memory.join(number.to_string()).join("memory.stat"), key)
+    }
+
+    /// On v2 the peak cannot be forgotten for everybody, so it says nothing about one guest.
+    pub(super) fn peak_file(&self, number: u32) -> Option<PathBuf> {
+        let directory = self.memory.join(number.to_string());
+        (self.kind == Kind::V1).then(|| directory.join("memory.max_usage_in_bytes"))
+    }
+
     /// Files and what to write into them. On v1 the swap file is there only with swap accounting.
     pub(super) fn limits(
         &self,

@@ -1,0 +1,140 @@
+//! Finding the user's interpreters, and what a guest has to see of the machine to run them.
+
+mod node;
+mod python;
+
+use std::path::{Path, PathBuf};
+
+use codexec_sandbox::{Command, First, Launch, Rlimits, Room};
+use codexec_types::Language;
+
+use crate::engine::Engine;
+use crate::{ExecError, Settings};
+
+pub(crate) use python::Zygote as PythonZygote;
+
+/// How guests of one engine are started.
+pub(crate) struct Interpreter {
+    pub(crate) launch: Launch,
+    pub(crate) first: First,
+    pub(crate) python: Option<PythonZygote>,
+    /// For people: which one, and its version.
+    pub(crate) name: String,
+}
+
+/// The languages, each with what runs it or why nothing does. Starts interpreters: not for the
+/// path of a request.
+pub fn interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
+    let about = |language| {
+        let found = match Engine::of(language) {
+            Engine::Js => Ok("built in".to_owned()),
+            engine => find(engine, settings).map(|found| found.name),
+        };
+        (language, found.map_err(|error| error.to_string()))
+    };
+    Language::ALL.into_iter().map(about).collect()
+}
+
+pub(crate) fn find(engine: Engine, settings: &Settings) -> Result<Interpreter, ExecError> {
+    match engine {
+        Engine::Python => python::find(settings),
+        Engine::Node => node::find(settings),
+        Engine::Js | Engine::Bash => bash(settings),
+    }
+}
+
+fn bash(settings: &Settings) -> Result<Interpreter, ExecError> {
+    let program = on_path("bash", settings).ok_or_else(|| {
+        ExecError::Interpreter("there is no bash on PATH; install it (package `bash`)".to_owned())
+    })?;
+    let room = room(settings, outside_usr(&program));
+    let arguments = ["--noprofile", "--norc"].map(str::to_owned).to_vec();
+    let environment = environment(settings, None);
+    let name = program.display().to_string();
+    let first = First::Scripted(Command { program, arguments, environment });
+    Ok(Interpreter { launch: launch(settings, room), first, python: None, name })
+}
+
+/// What is the same for all programs.
+fn launch(settings: &Settings, room: Room) -> Launch {
+    let limits = settings.limits;
+    let rlimits = Rlimits {
+        // Engines reserve far more than they use; the whole tree's memory is watched instead.
+        address_space_bytes: None,
+        stack_bytes: 8 << 20,
+        open_files: limits.open_files.into(),
+        // Ourselves and the guest's first process on top.
+        processes: Some(u64::from(limits.processes) + 2),
+        // Each process on its own; the whole tree is watched.
+        cpu_s: Some(limits.cpu.as_secs().max(1)),
+        file_bytes: limits.disk_bytes,
+    };
+    Launch::programs(room, rlimits, settings.lowered.clone())
+}
+
+/// System programs and libraries, and nothing of the user's but what is named.
+const SHOWN: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc/alternatives",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/mime.types",
+    "/etc/protocols",
+    "/etc/services",
+];
+
+const WRITTEN: &[(&str, &str)] = &[
+    ("/etc/passwd", "agent:x:1000:1000:agent:/home:/bin/bash\n"),
+    ("/etc/group", "agent:x:1000:\n"),
+    ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n"),
+    ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
+];
+
+/// Where our own files are in a room.
+const OURS: &str = "/opt/codexec";
+
+fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
+    let mut shown: Vec<PathBuf> = SHOWN.iter().map(PathBuf::from).collect();
+    shown.extend(more);
+    let written = WRITTEN.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned()));
+    let mcp = (settings.program.clone(), Path::new(OURS).join("bin/mcp"));
+    Room {
+        shown,
+        placed: vec![mcp],
+        written: written.collect(),
+        disk_bytes: settings.limits.disk_bytes,
+        disk_files: settings.limits.disk_files,
+    }
+}
+
+/// THREAT[LEAK-2]: a guest's environment is made here and nowhere else.
+fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String, String)> {
+    let usual = "/opt/codexec/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
+    let path = match first_on_path {
+        Some(first) => format!("{}:{usual}", first.display()),
+        None => usual.to_owned(),
+    };
+    let mut environment: Vec<(String, String)> =
+        [("PATH", path.as_str()), ("HOME", "/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
+    environment.extend(settings.environment.iter().cloned());
+    environment
+}
+
+fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
+    let candidates = std::env::split_paths(&settings.path).map(|directory| directory.join(name));
+    candidates.chain([Path::new("/usr/bin").join(name)]).find(|path| path.is_file())
+}
+
+/// A program that is not among the system's has to be shown by itself.
+fn outside_usr(program: &Path) -> Vec<PathBuf> {
+    let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
+    if is_system { Vec::new() } else { vec![program.to_owned()] }
+}

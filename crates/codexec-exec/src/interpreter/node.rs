@@ -1,0 +1,53 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codexec_sandbox::{Command, First, ask_program};
+
+use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
+use crate::{ExecError, Settings};
+
+const GUEST: &str = include_str!("../shim/node/guest.mjs");
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
+    let named = settings.node.clone();
+    let program = named.clone().or_else(|| on_path("node", settings));
+    let problem = |what: String| ExecError::Interpreter(what);
+    let program = program.ok_or_else(|| {
+        let hint = "install Node.js 18 or newer, or name it with `node.interpreter` in config.toml";
+        problem(format!("there is no node on PATH; {hint}"))
+    })?;
+    let version = ask_program(&program, &["--version"], &[], PATIENCE).map_err(|error| {
+        let hint = "name a working one with `node.interpreter` in config.toml";
+        problem(format!("{} cannot be started ({error}); {hint}", program.display()))
+    })?;
+    let version = version.trim();
+    let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
+    if !major.is_some_and(|major: u32| major >= 18) {
+        let found = program.display();
+        return Err(problem(format!("{found} is Node.js {version}; 18 or newer is needed")));
+    }
+    let real = std::fs::canonicalize(&program).unwrap_or(program);
+    let mut room = room(settings, shown(&real));
+    room.written.push((Path::new(OURS).join("guest.mjs"), GUEST.to_owned()));
+    let memory_mib = settings.limits.memory_bytes >> 20;
+    let arguments = vec![
+        format!("--max-old-space-size={memory_mib}"),
+        "--no-warnings".to_owned(),
+        "--experimental-vm-modules".to_owned(),
+        format!("{OURS}/guest.mjs"),
+    ];
+    let environment = environment(settings, real.parent());
+    let name = format!("{} {version}", real.display());
+    let first = First::Started(Command { program: real, arguments, environment });
+    Ok(Interpreter { launch: launch(settings, room), first, python: None, name })
+}
+
+/// An installation of its own brings its modules along.
+fn shown(program: &Path) -> Vec<PathBuf> {
+    let prefix = program.parent().and_then(Path::parent);
+    match prefix {
+        Some(prefix) if prefix.join("lib/node_modules").is_dir() => outside_usr(prefix),
+        Some(_) | None => outside_usr(program),
+    }
+}

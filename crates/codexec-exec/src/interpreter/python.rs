@@ -1,0 +1,143 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codexec_sandbox::{Command, Entry, First, Launch, ask_program};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
+use crate::{ExecError, Settings};
+
+/// All of it stands in the room, so that a traceback can show it.
+const FILES: &[(&str, &str)] = &[
+    ("zygote.py", include_str!("../shim/python/zygote.py")),
+    ("guest.py", include_str!("../shim/python/guest.py")),
+    ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
+    ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
+    ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
+    ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
+    ("codexec_guest_tools.py", include_str!("../shim/python/codexec_guest_tools.py")),
+    ("codexec_guest_values.py", include_str!("../shim/python/codexec_guest_values.py")),
+    ("codexec_guest_wire.py", include_str!("../shim/python/codexec_guest_wire.py")),
+];
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What an interpreter tells about itself. It must be able to make system calls.
+const ASK: &str = "import sys, json, site, ctypes, resource, socket
+print(json.dumps({'executable': sys.executable, 'version': list(sys.version_info[:3]),
+ 'prefixes': sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}),
+ 'path': [p for p in sys.path if p], 'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else None}))";
+
+#[derive(Deserialize)]
+struct About {
+    executable: PathBuf,
+    version: (u32, u32, u32),
+    prefixes: Vec<PathBuf>,
+    path: Vec<PathBuf>,
+    user_site: Option<PathBuf>,
+}
+
+/// The interpreter that is kept warm: how to start it, and its first message.
+pub(crate) struct Zygote {
+    pub(crate) command: Command,
+    pub(crate) message: serde_json::Value,
+}
+
+pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
+    let program = program(settings)?;
+    let about = ask(&program, settings)?;
+    let (major, minor, patch) = about.version;
+    let version = format!("{major}.{minor}.{patch}");
+    if (major, minor) < (3, 9) {
+        let found = program.display();
+        let hint = "name another with `python.interpreter` in config.toml";
+        return Err(ExecError::Interpreter(format!(
+            "{found} is Python {version}; 3.9 or newer is needed: {hint}"
+        )));
+    }
+    let mut shown: Vec<PathBuf> = about.prefixes.iter().flat_map(|p| outside_usr(p)).collect();
+    shown.extend(about.user_site.iter().cloned());
+    shown.extend(outside_usr(&about.executable));
+    // Debian keeps a part of its Python here.
+    shown.push(PathBuf::from(format!("/etc/python{major}.{minor}")));
+    let mut room = room(settings, shown.clone());
+    for (name, text) in FILES {
+        room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
+    }
+    let launch = launch(settings, room);
+    let zygote = zygote(settings, &about, &shown, &launch)?;
+    let name = format!("{} {version}", about.executable.display());
+    Ok(Interpreter { launch, first: First::Enters, python: Some(zygote), name })
+}
+
+fn program(settings: &Settings) -> Result<PathBuf, ExecError> {
+    let python = &settings.python;
+    if let Some(venv) = &python.venv {
+        let program = venv.join("bin/python");
+        if program.is_file() {
+            return Ok(program);
+        }
+        let venv = venv.display();
+        return Err(ExecError::Interpreter(format!(
+            "`python.venv` in config.toml names {venv}, which has no bin/python; make it anew \
+             with `python3 -m venv {venv}`, or name another"
+        )));
+    }
+    if let Some(named) = &python.interpreter {
+        if named.is_file() {
+            return Ok(named.clone());
+        }
+        return Err(ExecError::Interpreter(format!(
+            "`python.interpreter` in config.toml names {}, which is not there",
+            named.display()
+        )));
+    }
+    on_path("python3", settings).ok_or_else(|| {
+        let hint = "install Python 3.9 or newer, or name it with `python.interpreter`";
+        ExecError::Interpreter(format!("there is no python3 on PATH; {hint} in config.toml"))
+    })
+}
+
+fn ask(program: &Path, settings: &Settings) -> Result<About, ExecError> {
+    let broken = |why: String| {
+        let hint = "name a working interpreter or virtual environment with `python.interpreter` \
+                    or `python.venv` in config.toml";
+        ExecError::Interpreter(format!("{} does not work: {why}; {hint}", program.display()))
+    };
+    let mut environment = vec![("PATH".to_owned(), settings.path.clone())];
+    if let Some(home) = &settings.home {
+        environment.push(("HOME".to_owned(), home.clone().into_os_string()));
+    }
+    let arguments = ["-B", "-c", ASK];
+    let said = ask_program(program, &arguments, &environment, PATIENCE);
+    let said = said.map_err(|error| broken(error.to_string()))?;
+    serde_json::from_str(said.trim()).map_err(|_| broken(format!("it said {:?}", said.trim())))
+}
+
+fn zygote(
+    settings: &Settings,
+    about: &About,
+    shown: &[PathBuf],
+    launch: &Launch,
+) -> Result<Zygote, ExecError> {
+    let entry = Entry::new(launch).ok_or_else(|| {
+        let arch = std::env::consts::ARCH;
+        ExecError::Interpreter(format!("there is no system-call filter for {arch}"))
+    })?;
+    let bin = about.executable.parent();
+    let arguments = ["-I", "-B", "/opt/codexec/zygote.py"].map(str::to_owned).to_vec();
+    let command = Command {
+        program: about.executable.clone(),
+        arguments,
+        environment: environment(settings, bin.filter(|bin| !bin.starts_with("/usr"))),
+    };
+    // What is not shown cannot be imported.
+    let is_there = |path: &&PathBuf| {
+        path.starts_with("/usr") || shown.iter().any(|shown| path.starts_with(shown))
+    };
+    let path: Vec<&PathBuf> = about.path.iter().filter(is_there).collect();
+    let preload = &settings.python.preload;
+    let message = json!({"path": path, "preload": preload, "entry": entry});
+    Ok(Zygote { command, message })
+}

@@ -1,0 +1,110 @@
+//! The host's side of `shim/python/zygote.py`: a warm interpreter that is not ours forks guests
+//! into workers that are.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use codexec_sandbox::{Broken, Exit, KeeperLink, ZygoteLink, receive_packet, send_packet};
+use serde::Deserialize;
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+use tokio::time::timeout;
+
+use crate::interpreter::PythonZygote;
+
+/// Importing what is to be there from the start may take long, the first time.
+const WARM_UP: Duration = Duration::from_secs(60);
+const STEP: Duration = Duration::from_secs(10);
+
+/// A warm interpreter.
+pub(crate) struct WarmZygote(UnixDatagram);
+
+/// A fork of it that belongs to one slot.
+pub(crate) struct Nursery {
+    socket: UnixDatagram,
+    pub(crate) pid: i32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Said {
+    Ready,
+    Hello(i32),
+    Spawned(i32),
+    Broken(Broken),
+    Ended(Ended),
+}
+
+#[derive(Debug, Deserialize)]
+struct Ended {
+    status: i32,
+    cpu_us: u64,
+    peak_bytes: u64,
+}
+
+impl WarmZygote {
+    pub(crate) async fn start(link: &ZygoteLink, python: &PythonZygote) -> io::Result<WarmZygote> {
+        let socket = socket(link.start_program(python.command.clone())?)?;
+        send_packet(socket.as_fd(), &python.message, &[])?;
+        match timeout(WARM_UP, hear(&socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
+            Said::Ready => Ok(WarmZygote(socket)),
+            Said::Hello(_) | Said::Spawned(_) | Said::Broken(_) | Said::Ended(_) => Err(babble()),
+        }
+    }
+
+    pub(crate) async fn nursery(&self) -> io::Result<Nursery> {
+        let (ours, theirs) = codexec_sandbox::packet_pair()?;
+        send_packet(self.0.as_fd(), &"nursery", &[theirs.as_fd()])?;
+        let ours = std::os::unix::net::UnixDatagram::from(ours);
+        ours.set_nonblocking(true)?;
+        let socket = UnixDatagram::from_std(ours)?;
+        match timeout(STEP, hear(&socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
+            Said::Hello(pid) => Ok(Nursery { socket, pid }),
+            Said::Ready | Said::Spawned(_) | Said::Broken(_) | Said::Ended(_) => Err(babble()),
+        }
+    }
+}
+
+impl Nursery {
+    /// Forks a guest with these as its socket and output, into the worker whose namespaces and
+    /// rules these are. Its process id on the host.
+    pub(crate) async fn fork(
+        &self,
+        own: [BorrowedFd<'_>; 3],
+        worker: &[OwnedFd],
+    ) -> io::Result<Result<i32, Broken>> {
+        let mut fds = own.to_vec();
+        fds.extend(worker.iter().map(OwnedFd::as_fd));
+        send_packet(self.socket.as_fd(), &"fork", &fds)?;
+        match timeout(STEP, hear(&self.socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
+            Said::Spawned(pid) => Ok(Ok(pid)),
+            Said::Broken(broken) => Ok(Err(broken)),
+            Said::Ready | Said::Hello(_) | Said::Ended(_) => Err(babble()),
+        }
+    }
+
+    /// Waits until the guest's first process has ended: how, and what it used. Cancel-safe.
+    pub(crate) async fn ended(&self) -> io::Result<(i32, Exit)> {
+        match hear(&self.socket).await? {
+            Said::Ended(Ended { status, cpu_us, peak_bytes }) => {
+                Ok((status, Exit { code: None, signal: None, cpu_us, peak_bytes }))
+            }
+            Said::Ready | Said::Hello(_) | Said::Spawned(_) | Said::Broken(_) => Err(babble()),
+        }
+    }
+}
+
+async fn hear(socket: &UnixDatagram) -> io::Result<Said> {
+    let receive = || receive_packet(socket.as_fd());
+    let heard = socket.async_io(Interest::READABLE, receive).await?;
+    heard.map(|(said, _)| said).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+fn socket(link: KeeperLink) -> io::Result<UnixDatagram> {
+    UnixDatagram::from_std(link.into_socket())
+}
+
+fn babble() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}

@@ -1,0 +1,177 @@
+"""Forks guests of an interpreter that is already warm, each into a worker that was made for it.
+
+Started in the room of its workers, with one packet socket to the host as standard input. The
+zygote forks a nursery for each slot; a nursery forks guests, one after the other; a guest enters
+its worker's namespaces, confines itself as its entry says, and only then runs anything.
+"""
+
+import array
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+
+sys.path.insert(0, "/opt/codexec")
+import guest  # noqa: E402
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+MAX_FDS = 16
+PACKET_BYTES = 160 << 10
+NEW_PID, NEW_USER = 0x20000000, 0x10000000
+PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
+PR_CAP_AMBIENT, AMBIENT_CLEAR_ALL = 47, 4
+SYS_LANDLOCK_RESTRICT_SELF = 446
+SYS = {
+    "x86_64": {"capset": 126, "seccomp": 317},
+    "aarch64": {"capset": 91, "seccomp": 277},
+}[os.uname().machine]
+SET_MODE_FILTER = 1
+CAPABILITIES_V3 = 0x20080522
+EINVAL = 22
+
+
+class Broken(Exception):
+    """A wall that does not stand: its layer, the step, the error's number."""
+
+
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_void_p)]
+
+
+def receive(host):
+    """The next message and the descriptors beside it; None when the host is gone."""
+    numbers = array.array("i")
+    size = socket.CMSG_SPACE(MAX_FDS * numbers.itemsize)
+    text, beside, _, _ = host.recvmsg(PACKET_BYTES, size, socket.MSG_CMSG_CLOEXEC)
+    for _, _, data in beside:
+        numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    return (json.loads(text) if text else None), list(numbers)
+
+
+def send(host, message):
+    host.sendall(json.dumps(message).encode())
+
+
+def zygote(host):
+    message, _ = receive(host)
+    if message is None:
+        return
+    sys.path[:] = message["path"]
+    guest.prepare(message["preload"])
+    send(host, "ready")
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        asked, fds = receive(host)
+        if asked is None:
+            return
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            host.close()
+            nursery(socket.socket(fileno=fds[0]), message["entry"])
+            os._exit(0)
+        os.close(fds[0])
+
+
+def nursery(host, entry):
+    send(host, {"hello": os.getpid()})
+    while True:
+        asked, fds = receive(host)
+        if asked is None:
+            return
+        channel, out, err, net, user, mnt, pid, ipc, uts, cgroup, *rules = fds
+        try:
+            attempt("pid", "enter", libc.setns(pid, NEW_PID))
+            child = os.fork()
+        except Exception as error:
+            send(host, {"broken": as_broken(error)})
+            continue
+        finally_kept = (channel, out, err)
+        if child == 0:
+            live(entry, finally_kept, (net, user, mnt, ipc, uts, cgroup), rules)
+        for fd in fds:
+            os.close(fd)
+        send(host, {"spawned": child})
+        _, status, used = os.wait4(child, 0)
+        seconds = used.ru_utime + used.ru_stime
+        ended = {"status": status, "cpu_us": int(seconds * 1e6), "peak_bytes": used.ru_maxrss << 10}
+        send(host, {"ended": ended})
+
+
+def live(entry, kept, namespaces, rules):
+    channel = kept[0]
+    try:
+        confine(entry, kept, namespaces, rules)
+    except BaseException as error:
+        os.write(channel, json.dumps(as_broken(error)).encode() + b"\n")
+        os._exit(1)
+    os.write(channel, b"1")
+    guest.main(channel)
+
+
+def confine(entry, kept, namespaces, rules):
+    channel, out, err = kept
+    for fd in namespaces:
+        attempt("user", "enter a namespace", libc.setns(fd, 0))
+    os.chdir("/work")
+    null = os.open("/dev/null", os.O_RDONLY)
+    for fd, number in ((null, 0), (out, 1), (err, 2)):
+        os.dup2(fd, number)
+    mine = sorted([channel, *rules])
+    first = 3
+    for fd in mine:
+        os.closerange(first, fd)
+        first = fd + 1
+    os.closerange(first, 4096)
+    for number, limit in entry["rlimits"]:
+        _, hard = resource.getrlimit(number)
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.setrlimit(number, (limit, limit))
+    attempt("pid", "die with the nursery", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    drop_capabilities()
+    attempt("no-new-privileges", "prctl", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    for fd in rules:
+        attempt("landlock", "restrict", libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, fd, 0))
+        os.close(fd)
+    if not rules and "landlock" not in entry["lowered"]:
+        raise Broken("landlock", "no rules came", EINVAL)
+    for text in entry["filters"]:
+        code = ctypes.create_string_buffer(bytes.fromhex(text))
+        program = Program((len(text) // 2) // 8, ctypes.addressof(code))
+        attempt("seccomp", "load", libc.syscall(SYS["seccomp"], SET_MODE_FILTER, 0, ctypes.byref(program)))
+
+
+def drop_capabilities():
+    for capability in range(64):
+        if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            break
+    attempt("capabilities", "clear", libc.prctl(PR_CAP_AMBIENT, AMBIENT_CLEAR_ALL, 0, 0, 0))
+    header = (ctypes.c_uint32 * 2)(CAPABILITIES_V3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    attempt("capabilities", "drop", libc.syscall(SYS["capset"], header, nothing))
+
+
+def attempt(layer, step, result):
+    if result < 0:
+        raise Broken(layer, step, ctypes.get_errno())
+
+
+def as_broken(error):
+    if isinstance(error, Broken):
+        layer, step, errno = error.args
+    else:
+        layer, step, errno = "user", repr(error)[:200], getattr(error, "errno", None) or EINVAL
+    return {"layer": layer, "step": step, "errno": errno}
+
+
+if __name__ == "__main__":
+    # The numbers of the standard streams are never anything else's.
+    control = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    zygote(socket.socket(fileno=control))
+    os._exit(0)

@@ -1,0 +1,120 @@
+//! A directory of the user's that a guest works in: mounted into its worker, and looked at
+//! before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codexec_sandbox::Wanted;
+use codexec_types::{Changes, WorkingDir};
+
+use crate::ExecError;
+use crate::changes::{Seen, difference, see};
+use crate::pool::Machine;
+use crate::zygote::blocking;
+
+/// Where guests find it.
+const WORK: &str = "/work";
+
+/// THREAT[FIL-2]: what people's tools run or obey by themselves. In a directory that a guest may
+/// write, these stay as they are, and new ones are taken away.
+const PROTECTED: &[&str] = &[
+    ".bash_login", ".bash_profile", ".bashrc", ".claude", ".codex", ".cursor", ".cursorrules",
+    ".devcontainer", ".envrc", ".gemini", ".git", ".gitconfig", ".gitmodules", ".hg", ".husky",
+    ".idea", ".mcp.json", ".npmrc", ".pre-commit-config.yaml", ".profile", ".vscode", ".windsurf",
+    ".windsurfrules", ".yarnrc", ".yarnrc.yml", ".zed", ".zprofile", ".zshenv", ".zshrc",
+    "AGENTS.md", "CLAUDE.md", "GEMINI.md",
+];
+/// More of them than this, and the directory is no project.
+const MAX_PROTECTED: usize = 32;
+
+pub(crate) struct UserDir {
+    path: PathBuf,
+    is_writable: bool,
+    before: BTreeMap<PathBuf, Seen>,
+}
+
+impl UserDir {
+    /// What it is like now, and the mounts for the worker.
+    pub(crate) async fn open(
+        wanted: &WorkingDir,
+        machine: &Arc<Machine>,
+    ) -> Result<(UserDir, Vec<(PathBuf, OwnedFd)>), ExecError> {
+        let mounter = machine.mounter().await?;
+        let wanted = wanted.clone();
+        blocking(move || {
+            let found = &wanted.found;
+            let before = see(&found.path);
+            let protected =
+                if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
+            if protected.len() > MAX_PROTECTED {
+                return Err(ExecError::WorkingDir(format!(
+                    "{} has {} places that must not be written (repositories, settings of \
+                     editors and agents); choose a smaller directory, or `files.writable = false`",
+                    found.path.display(),
+                    protected.len()
+                )));
+            }
+            let owner = codexec_sandbox::is_root().then_some((found.uid, found.gid));
+            let mounts = mounter.mount(&Wanted {
+                path: found.path.clone(),
+                device: found.device,
+                inode: found.inode,
+                is_writable: wanted.is_writable,
+                owner,
+                protected: protected.clone(),
+            });
+            let mounts = mounts.map_err(|error| {
+                let path = found.path.display();
+                ExecError::WorkingDir(format!("{path} cannot be shown to code: {error}"))
+            })?;
+            let inside = protected.iter().map(|path| Path::new(WORK).join(path));
+            let targets = std::iter::once(PathBuf::from(WORK)).chain(inside);
+            let dir =
+                UserDir { path: found.path.clone(), is_writable: wanted.is_writable, before };
+            Ok((dir, targets.zip(mounts).collect()))
+        })
+        .await
+    }
+
+    /// What has changed, after what must not be there was taken away again. Blocks.
+    pub(crate) fn changes(&self) -> Changes {
+        if !self.is_writable {
+            return Changes::default();
+        }
+        let mut after = see(&self.path);
+        let mut refused = Vec::new();
+        for path in protected(after.keys()) {
+            if !self.before.contains_key(&path) {
+                take_away(&self.path.join(&path));
+                refused.push(path.display().to_string());
+                after.retain(|other, _| !other.starts_with(&path));
+            }
+        }
+        Changes { refused, ..difference(&self.before, &after) }
+    }
+}
+
+/// The outermost of the protected ones among these.
+fn protected<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let is_protected = path
+            .file_name()
+            .is_some_and(|name| PROTECTED.iter().any(|protected| name.eq_ignore_ascii_case(protected)));
+        if is_protected && !found.iter().any(|outer| path.starts_with(outer)) {
+            found.push(path.clone());
+        }
+    }
+    found
+}
+
+fn take_away(path: &Path) {
+    let is_dir = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    let gone = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    if let Err(error) = gone {
+        tracing::warn!(path = %path.display(), %error, "a guest's file could not be taken away");
+    }
+}

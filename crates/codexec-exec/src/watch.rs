@@ -1,0 +1,75 @@
+//! What a whole tree of processes uses, seen from the host: where the kernel has a limit for
+//! single processes only, or none that we may set, this is the limit.
+
+use std::fs;
+
+use codexec_sandbox::Group;
+
+/// What a tree has used up to now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    pub(crate) cpu_ms: u64,
+    pub(crate) memory_bytes: u64,
+}
+
+/// A guest's processes, by the ones that all others descend from.
+pub(crate) struct Watch {
+    roots: Vec<i32>,
+    /// What a process of its kind has in memory before it does anything: mostly shared.
+    base_bytes: u64,
+}
+
+impl Watch {
+    pub(crate) fn new(roots: Vec<i32>) -> Watch {
+        let base_bytes = roots.last().map_or(0, |pid| own_memory_bytes(*pid));
+        Watch { roots, base_bytes }
+    }
+
+    pub(crate) fn used(&self, group: Option<&Group>) -> Used {
+        let tree = tree(&self.roots);
+        let cpu_ms = tree.iter().map(|pid| cpu_ms(*pid)).sum();
+        let own = |pid: &i32| own_memory_bytes(*pid).saturating_sub(self.base_bytes);
+        let memory_bytes = match group {
+            Some(group) => group.own_memory_bytes(),
+            None => tree.iter().map(own).sum(),
+        };
+        Used { cpu_ms, memory_bytes }
+    }
+}
+
+/// These and all their descendants. An orphan is a child of the first process of its namespace,
+/// which is a root, so none is missed.
+fn tree(roots: &[i32]) -> Vec<i32> {
+    let mut found = roots.to_vec();
+    let mut next = 0;
+    while let Some(pid) = found.get(next).copied() {
+        next += 1;
+        for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+        }
+    }
+    found
+}
+
+/// Its own time, and that of the children that it has buried.
+fn cpu_ms(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything; what follows its end is regular.
+    let after = stat.rsplit_once(") ").map(|(_, after)| after).unwrap_or_default();
+    let ticks: u64 =
+        after.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
+    ticks * 1_000 / TICKS_PER_SECOND
+}
+
+/// On every Linux that we run on.
+const TICKS_PER_SECOND: u64 = 100;
+
+fn own_memory_bytes(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) * 1024
+}

@@ -1,0 +1,158 @@
+//! The bound on how many guests there are, and the way to the pool of their language.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use codexec_sandbox::{Attempt, Posture};
+use codexec_types::{Admitted, Job, WorkingDir};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::engine::Engine;
+use crate::pool::{Machine, Pool};
+use crate::slot::Slot;
+use crate::user_dir::UserDir;
+use crate::{ExecError, Run, Settings};
+
+/// How long the probe may take.
+const PROBE: Duration = Duration::from_secs(10);
+
+/// Starts guests. Cheap to clone.
+#[derive(Clone)]
+pub struct Workers(Arc<All>);
+
+struct All {
+    machine: Arc<Machine>,
+    js: Arc<Pool>,
+    python: Arc<Pool>,
+    bash: Arc<Pool>,
+    node: Arc<Pool>,
+    permits: Arc<Semaphore>,
+    waiting: AtomicUsize,
+}
+
+impl Workers {
+    /// Starts nothing yet.
+    pub fn new(settings: Settings) -> Workers {
+        let permits = Arc::new(Semaphore::new(settings.max));
+        let machine = Arc::new(Machine::new(settings));
+        let pool = |engine| Arc::new(Pool::new(engine, Arc::clone(&machine)));
+        Workers(Arc::new(All {
+            js: pool(Engine::Js),
+            python: pool(Engine::Python),
+            bash: pool(Engine::Bash),
+            node: pool(Engine::Node),
+            permits,
+            waiting: AtomicUsize::new(0),
+            machine,
+        }))
+    }
+
+    /// Fills the pools, so that the first guest does not wait. A language that this machine
+    /// cannot run is no failure.
+    pub async fn warm(&self) -> Result<(), ExecError> {
+        self.0.js.warm().await?;
+        for pool in [&self.0.python, &self.0.bash] {
+            match pool.warm().await {
+                Err(error @ ExecError::Interpreter(_)) => tracing::debug!(%error, "not warmed"),
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands around a guest here, seen by building it.
+    pub async fn posture(&self) -> Result<Posture, ExecError> {
+        let slot = self.0.js.slot().await?;
+        let posture = slot.posture().clone();
+        self.0.js.keep(slot);
+        Ok(posture)
+    }
+
+    /// Runs the guest that tries to get out; only where the role is that guest's.
+    pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
+        let (_busy, worker) = self.0.js.slot().await?.occupy();
+        let mut line = Vec::new();
+        let read = worker.said(&mut line);
+        timeout(PROBE, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        Ok(serde_json::from_slice(&line).map_err(io::Error::from)?)
+    }
+
+    /// How many guests run, and how many requests wait for a worker.
+    pub fn load(&self) -> (usize, usize) {
+        let running = self.0.machine.settings.max - self.0.permits.available_permits();
+        (running, self.0.waiting.load(Ordering::Relaxed))
+    }
+
+    /// Starts the guest. `servers` are the names that it may see.
+    pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
+        let permit = self.0.permit().await?;
+        let pool = self.0.pool(Engine::of(admitted.language()));
+        let slot = pool.slot().await?;
+        let (slot, dir) = match admitted.working_dir() {
+            Some(wanted) => self.in_directory(slot, wanted).await?,
+            None => (slot, None),
+        };
+        let limits = admitted.limits();
+        let job = Job {
+            language: admitted.language(),
+            code: admitted.code().to_owned(),
+            input: admitted.input().clone(),
+            servers,
+            memory_bytes: limits.memory_bytes,
+        };
+        Ok(Run::new(job, limits, slot, dir, pool.hold(permit)))
+    }
+
+    async fn in_directory(
+        &self,
+        slot: Slot,
+        wanted: &WorkingDir,
+    ) -> Result<(Slot, Option<UserDir>), ExecError> {
+        let (dir, mounts) = UserDir::open(wanted, &self.0.machine).await?;
+        Ok((slot.with_mounts(mounts).await?, Some(dir)))
+    }
+}
+
+impl All {
+    fn pool(&self, engine: Engine) -> &Arc<Pool> {
+        match engine {
+            Engine::Js => &self.js,
+            Engine::Python => &self.python,
+            Engine::Bash => &self.bash,
+            Engine::Node => &self.node,
+        }
+    }
+
+    async fn permit(&self) -> Result<OwnedSemaphorePermit, ExecError> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let settings = &self.machine.settings;
+        let queued = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let place = Waiting(&self.waiting);
+        let busy = || ExecError::Busy {
+            cap: settings.max,
+            queued,
+            retry_after: settings.queue_wait,
+        };
+        if queued >= settings.queue {
+            return Err(busy());
+        }
+        let wait = timeout(settings.queue_wait, Arc::clone(&self.permits).acquire_owned());
+        let permit = wait.await.map_err(|_| busy())?.map_err(|_| busy());
+        drop(place);
+        permit
+    }
+}
+
+/// One request in the queue; leaves it when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,63 @@
+//! What workers of one engine come from.
+
+use std::io;
+
+use codexec_sandbox::{First, Launch, Missing, ZygoteLink};
+
+use crate::engine::Engine;
+use crate::nursery::WarmZygote;
+use crate::{ExecError, Settings, interpreter};
+
+pub(crate) struct Zygote {
+    pub(crate) link: ZygoteLink,
+    pub(crate) launch: Launch,
+    pub(crate) missing: Vec<Missing>,
+    /// What its workers hold; `None` for our own engine.
+    pub(crate) first: Option<First>,
+    /// The interpreter that is already warm, if guests are forks of it.
+    pub(crate) warm: Option<WarmZygote>,
+}
+
+impl Zygote {
+    pub(crate) async fn start(engine: Engine, settings: &Settings) -> Result<Zygote, ExecError> {
+        match engine {
+            Engine::Js => {
+                let (program, role) = (settings.program.clone(), settings.role);
+                let link = blocking(move || Ok(ZygoteLink::start(&program, role)?)).await?;
+                let memory_bytes = settings.limits.memory_bytes;
+                let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
+                Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
+            }
+            Engine::Python | Engine::Bash | Engine::Node => Zygote::room(engine, settings).await,
+        }
+    }
+
+    async fn room(engine: Engine, settings: &Settings) -> Result<Zygote, ExecError> {
+        let settings = settings.clone();
+        let (link, found, missing) = blocking(move || {
+            let found = interpreter::find(engine, &settings)?;
+            let link = ZygoteLink::start(&settings.program, settings.programs_role)?;
+            let missing = link.enter(&found.launch)?.map_err(ExecError::Sandbox)?;
+            Ok((link, found, missing))
+        })
+        .await?;
+        let warm = match &found.python {
+            Some(python) => {
+                let warm = WarmZygote::start(&link, python).await;
+                Some(warm.map_err(|error| {
+                    let name = &found.name;
+                    ExecError::Interpreter(format!("{name} does not start in the sandbox: {error}"))
+                })?)
+            }
+            None => None,
+        };
+        let (launch, first) = (found.launch, Some(found.first));
+        Ok(Zygote { link, launch, missing, first, warm })
+    }
+}
+
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ExecError> + Send + 'static,
+) -> Result<T, ExecError> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

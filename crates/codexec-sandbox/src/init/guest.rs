@@ -1,0 +1,127 @@
+//! Starting a guest's first process, and staying with it to its end.
+
+use std::ffi::CString;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{dup2_stdin, execve, setsid};
+
+use super::signals::Signals;
+use crate::broker::{self, BROKER_FD, Broker};
+use crate::control::{self, Command, First, FromInit};
+use crate::tree::BOX;
+use crate::{ruleset, sys};
+
+/// The guest's socket, in a guest that is started at once.
+const CHANNEL_FD: i32 = 3;
+
+/// Returns when the guest's first process has ended and the host was told; for a guest that
+/// enters, never.
+pub(super) fn run(
+    first: First,
+    rules: Option<&OwnedFd>,
+    control: &OwnedFd,
+    channel: UnixStream,
+) -> io::Result<()> {
+    let signals = Signals::new()?;
+    let status = match first {
+        First::Enters => {
+            drop(channel);
+            loop {
+                signals.next(None)?;
+            }
+        }
+        First::Started(command) => {
+            let socket = (channel.as_fd().try_clone_to_owned()?, CHANNEL_FD);
+            let guest = start(&command, rules, socket, None)?;
+            drop(channel);
+            loop {
+                if let Some(status) = signals.next(Some(guest))? {
+                    break status;
+                }
+            }
+        }
+        First::Scripted(mut command) => {
+            let job = job(&channel)?;
+            let (door, theirs) = broker::door()?;
+            let (script, input) = lay_out(&job)?;
+            command.arguments.push(script);
+            let guest = start(&command, rules, (theirs, BROKER_FD), Some(&input))?;
+            let mut broker = Broker::new(channel, door)?;
+            loop {
+                broker.relay(signals.as_fd())?;
+                if let Some(status) = signals.next(Some(guest))? {
+                    break status;
+                }
+            }
+        }
+    };
+    control::send(control.as_fd(), &FromInit::Ended { status }, &[])
+}
+
+fn job(mut channel: &UnixStream) -> io::Result<Job> {
+    let mut header = [0; FRAME_HEADER_BYTES];
+    channel.read_exact(&mut header)?;
+    let length = frame_length(header).map_err(io::Error::other)?;
+    let mut body = vec![0; length];
+    channel.read_exact(&mut body)?;
+    match ToGuest::decode(&body).map_err(io::Error::other)? {
+        ToGuest::Start(job) => Ok(job),
+        ToGuest::Answer(_) => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Code and input as files: no text of the guest's is ever an option or a variable.
+fn lay_out(job: &Job) -> io::Result<(String, File)> {
+    let (script, input) = (Path::new(BOX).join("main"), Path::new(BOX).join("input"));
+    fs::write(&script, &job.code)?;
+    fs::write(&input, if job.input.text() == "null" { "" } else { job.input.text() })?;
+    let opened = File::open(&input)?;
+    fs::remove_file(&input)?;
+    Ok((script.display().to_string(), opened))
+}
+
+fn start(
+    command: &Command,
+    rules: Option<&OwnedFd>,
+    (socket, number): (OwnedFd, i32),
+    input: Option<&File>,
+) -> io::Result<i32> {
+    let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
+    let program = text(command.program.as_os_str().as_bytes())?;
+    let mut arguments = vec![program.clone()];
+    for argument in &command.arguments {
+        arguments.push(text(argument.as_bytes())?);
+    }
+    let mut environment = Vec::new();
+    for (name, value) in &command.environment {
+        environment.push(text(format!("{name}={value}").as_bytes())?);
+    }
+    if let Some(pid) = sys::fork()? {
+        return Ok(pid);
+    }
+    let become_it = || -> io::Result<()> {
+        setsid()?;
+        SigSet::empty().thread_set_mask()?;
+        // The runtime of our own program ignores it.
+        sys::default_signal(Signal::SIGPIPE)?;
+        if let Some(input) = input {
+            dup2_stdin(input.as_fd())?;
+        }
+        if let Some(rules) = rules {
+            ruleset::restrict(rules)?;
+        }
+        // Everything else is closed by the exec.
+        sys::give(socket, number)?;
+        execve(&program, &arguments, &environment)?;
+        Ok(())
+    };
+    let _ = become_it();
+    sys::exit_now(127)
+}

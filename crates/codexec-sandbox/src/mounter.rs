@@ -1,0 +1,150 @@
+//! The mounter: a process that sees the host's files as the server does and turns a directory of
+//! the user's into a mount that belongs nowhere yet. A worker attaches it; neither the server
+//! nor the guest ever mounts anything of the host's.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::stat::fstat;
+use nix::unistd::{getegid, geteuid};
+use serde::{Deserialize, Serialize};
+
+use crate::control::{receive, send};
+use crate::{ZygoteLink, hull, sys};
+
+/// A directory that a guest is to work in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// A real path: if any part of it is a link by now, there is no mount.
+    pub path: PathBuf,
+    /// It has to be this one still.
+    pub device: u64,
+    pub inode: u64,
+    pub is_writable: bool,
+    /// Where the server is root: the owner, whose files the guest sees as its own.
+    pub owner: Option<(u32, u32)>,
+    /// Files and directories in it that stay read-only.
+    pub protected: Vec<PathBuf>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Mounted {
+    /// Beside this: the directory, then each of the protected ones.
+    Done,
+    Failed(String),
+}
+
+/// The host's hold on the mounter. Dropping it ends the process.
+pub struct Mounter(ZygoteLink);
+
+const READ_ONLY: u64 = 1;
+const NO_SETUID: u64 = 2;
+const NO_DEVICES: u64 = 4;
+/// The guest's user on the host when the host is root.
+const GUEST: u32 = 65_534;
+
+impl Mounter {
+    pub fn start(program: &Path, role: &str) -> io::Result<Mounter> {
+        ZygoteLink::start(program, role).map(Mounter)
+    }
+
+    /// The mounts: the directory itself, then each protected one. Blocks.
+    pub fn mount(&self, wanted: &Wanted) -> io::Result<Vec<OwnedFd>> {
+        send(self.0.control(), wanted, &[])?;
+        match receive(self.0.control())? {
+            Some((Mounted::Done, mounts)) => Ok(mounts),
+            Some((Mounted::Failed(why), _)) => Err(io::Error::other(why)),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// Serves the host until it is gone.
+pub fn serve_mounter(control: &OwnedFd) -> io::Result<()> {
+    let ready = own_mounts();
+    while let Some((wanted, _)) = receive::<Wanted>(control.as_fd())? {
+        let mounts = ready.and_then(|()| mounts(&wanted));
+        match mounts {
+            Ok(mounts) => {
+                let mounts: Vec<_> = mounts.iter().map(OwnedFd::as_fd).collect();
+                send(control.as_fd(), &Mounted::Done, &mounts)?;
+            }
+            Err(errno) => {
+                let failed = Mounted::Failed(errno.desc().to_owned());
+                send(control.as_fd(), &failed, &[])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn own_mounts() -> Result<(), Errno> {
+    if !geteuid().is_root() {
+        let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        hull::map_user(user, group)?;
+    }
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let nothing = None::<&str>;
+    mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
+}
+
+fn mounts(wanted: &Wanted) -> Result<Vec<OwnedFd>, Errno> {
+    let directory = open(&wanted.path)?;
+    let found = fstat(&directory)?;
+    // THREAT[FIL-1]: what was judged is what is mounted, whatever happened in between.
+    if (found.st_dev, found.st_ino) != (wanted.device, wanted.inode) {
+        return Err(Errno::ESTALE);
+    }
+    let owner = wanted.owner.map(|(user, group)| mapping(user, group)).transpose()?;
+    let copy = |path: &OwnedFd, is_writable: bool| {
+        let tree = sys::open_tree(path.as_fd())?;
+        let set = NO_SETUID | NO_DEVICES | if is_writable { 0 } else { READ_ONLY };
+        match &owner {
+            // A file system that cannot map owners shows them as they are.
+            Some(users) if sys::mount_setattr(tree.as_fd(), set, Some(users.as_fd())).is_ok() => {}
+            Some(_) | None => sys::mount_setattr(tree.as_fd(), set, None)?,
+        }
+        Ok(tree)
+    };
+    let mut mounts = vec![copy(&directory, wanted.is_writable)?];
+    for path in &wanted.protected {
+        mounts.push(copy(&open(&wanted.path.join(path))?, false)?);
+    }
+    Ok(mounts)
+}
+
+fn open(path: &Path) -> Result<OwnedFd, Errno> {
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
+    sys::open_without_links(&path)
+}
+
+/// A user namespace in which the owner's files are the guest's.
+fn mapping(user: u32, group: u32) -> Result<OwnedFd, Errno> {
+    let (held, hold) = nix::unistd::pipe()?;
+    let sys::Cloned::Parent { pid, pidfd } = sys::clone_into(libc::CLONE_NEWUSER)? else {
+        drop(hold);
+        // Only a name for the namespace: it ends when its parent closes the pipe.
+        let _ = nix::unistd::read(&held, &mut [0]);
+        sys::exit_now(0)
+    };
+    let proc = PathBuf::from(format!("/proc/{pid}"));
+    let write = |file: &str, id: u32| {
+        let map = format!("{id} {GUEST} 1");
+        std::fs::write(proc.join(file), map).map_err(hull::errno_of)
+    };
+    let made = write("uid_map", user).and_then(|()| write("gid_map", group)).and_then(|()| {
+        let opened = std::fs::File::open(proc.join("ns/user")).map_err(hull::errno_of);
+        opened.map(OwnedFd::from)
+    });
+    drop(hold);
+    let _ = sys::kill(pidfd.as_fd());
+    let _ = sys::reap(pid);
+    made
+}

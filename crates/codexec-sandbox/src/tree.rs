@@ -1,0 +1,127 @@
+//! The file tree of a room: a small root of our own, with directories of the host's in it,
+//! read-only.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::unistd::{chdir, pivot_root};
+
+use crate::Room;
+use crate::hull::errno_of;
+
+/// Where a worker mounts its own bounded file system, and what is in it.
+pub(crate) const BOX: &str = "/box";
+/// The directory that a guest starts in.
+pub(crate) const WORK: &str = "/work";
+
+const NOTHING: Option<&str> = None;
+/// While it is built, the new root stands here; on the host's own tree nothing changes.
+const BUILD: &str = "/tmp";
+/// What a worker mounts something on.
+const MOUNT_POINTS: &[&str] = &["box", "work", "tmp", "proc"];
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
+const LINKS: &[(&str, &str)] = &[
+    ("home", "box/home"),
+    ("var/tmp", "/tmp"),
+    ("dev/shm", "/tmp"),
+    ("dev/fd", "/proc/self/fd"),
+    ("dev/stdin", "/proc/self/fd/0"),
+    ("dev/stdout", "/proc/self/fd/1"),
+    ("dev/stderr", "/proc/self/fd/2"),
+];
+
+/// Replaces the root by the room's. Needs a mount namespace of its own, and the right to mount.
+pub(crate) fn enter(room: &Room) -> Result<(), Errno> {
+    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("room"), BUILD, Some("tmpfs"), flags, Some("size=4m,nr_inodes=4k,mode=755"))?;
+    for name in MOUNT_POINTS {
+        make_dir(&Path::new(BUILD).join(name))?;
+    }
+    for path in &room.shown {
+        show(path)?;
+    }
+    for (source, target) in &room.placed {
+        bind(source, &below(target), true)?;
+    }
+    for (path, text) in &room.written {
+        let at = below(path);
+        make_parent(&at)?;
+        fs::write(&at, text).map_err(errno_of)?;
+    }
+    for name in DEVICES {
+        bind(&Path::new("/dev").join(name), &Path::new(BUILD).join("dev").join(name), false)?;
+    }
+    for (name, target) in LINKS {
+        let at = Path::new(BUILD).join(name);
+        make_parent(&at)?;
+        symlink(target, at).map_err(errno_of)?;
+    }
+    // Nobody may mount a view of processes who has not one already. Each worker covers it.
+    let proc = Path::new(BUILD).join("proc");
+    mount(Some("/proc"), &proc, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
+    pivot()
+}
+
+fn pivot() -> Result<(), Errno> {
+    chdir(BUILD)?;
+    // The old root goes below the new one, and is taken away from there.
+    pivot_root(".", ".")?;
+    umount2(".", MntFlags::MNT_DETACH)?;
+    chdir("/")?;
+    let read_only = MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV;
+    mount(NOTHING, "/", NOTHING, read_only, NOTHING)
+}
+
+/// The same path inside as outside; links stay links.
+fn show(path: &Path) -> Result<(), Errno> {
+    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
+    let at = below(path);
+    if fs::symlink_metadata(&at).is_ok() {
+        return Ok(());
+    }
+    if found.is_symlink() {
+        make_parent(&at)?;
+        return symlink(fs::read_link(path).map_err(errno_of)?, at).map_err(errno_of);
+    }
+    bind(path, &at, true)
+}
+
+fn bind(source: &Path, at: &Path, is_read_only: bool) -> Result<(), Errno> {
+    let Ok(found) = fs::metadata(source) else { return Ok(()) };
+    if found.is_dir() {
+        make_dir(at)?;
+    } else {
+        make_parent(at)?;
+        fs::write(at, "").map_err(errno_of)?;
+    }
+    mount(Some(source), at, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
+    if !is_read_only {
+        return Ok(());
+    }
+    let flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | MsFlags::MS_NOSUID;
+    // A mount that is locked with more flags than these keeps them only if they are asked for.
+    let stricter = flags | MsFlags::MS_NODEV;
+    mount(NOTHING, at, NOTHING, stricter, NOTHING)
+        .or_else(|_| mount(NOTHING, at, NOTHING, stricter | MsFlags::MS_NOEXEC, NOTHING))
+        .or_else(|_| mount(NOTHING, at, NOTHING, flags, NOTHING))
+}
+
+fn below(path: &Path) -> PathBuf {
+    Path::new(BUILD).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+fn make_parent(path: &Path) -> Result<(), Errno> {
+    path.parent().map_or(Ok(()), make_dir)
+}
+
+fn make_dir(path: &Path) -> Result<(), Errno> {
+    fs::create_dir_all(path).map_err(errno_of)
+}
