@@ -15,7 +15,7 @@ use crate::output::written;
 use crate::program::Home;
 use crate::slot::{Busy, Handles, Slot, Worker, together};
 use crate::user_dir::UserDir;
-use crate::watch::Watch;
+use crate::watch::{Used, Watch};
 use crate::wire::{Inbox, Outbox};
 use crate::{changes, zygote};
 
@@ -267,15 +267,22 @@ impl Run {
     /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
     fn look(&mut self) {
         self.next_look = Instant::now() + LOOK;
-        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };
-        let watch = self.watch.get_or_insert_with(|| Watch::new(home.roots.clone()));
-        let used = watch.used(busy.base.group.as_ref());
-        self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
-        if Duration::from_millis(used.cpu_ms) > self.limits.cpu {
+        let used = self.used();
+        if used.cpu > self.limits.cpu {
             self.end(Outcome::Stopped(Limit::Cpu));
         } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
             self.end(Outcome::Stopped(Limit::Memory));
         }
+    }
+
+    /// What a program's whole tree uses. The kernel does not tell it of a tree that is killed.
+    fn used(&mut self) -> Used {
+        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return Used::default() };
+        let watch = self.watch.get_or_insert_with(|| Watch::new(home.roots.clone()));
+        let used = watch.used(busy.base.group.as_ref());
+        self.usage.cpu = self.usage.cpu.max(used.cpu);
+        self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
+        used
     }
 
     fn accept_output(&mut self, stream: Stream, text: String, bytes: u64) -> Option<Event> {
@@ -357,6 +364,7 @@ impl Run {
     }
 
     fn end(&mut self, outcome: Outcome) {
+        self.used();
         self.handles.kill();
         self.state = State::Dying(Some(outcome), None);
     }
@@ -402,7 +410,7 @@ impl Run {
         };
         let usage = &mut self.usage;
         if let Some(exit) = exit {
-            usage.cpu = Duration::from_micros(exit.cpu_us);
+            usage.cpu = usage.cpu.max(Duration::from_micros(exit.cpu_us));
             usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
         }
         let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };

@@ -2,13 +2,14 @@
 //! single processes only, or none that we may set, this is the limit.
 
 use std::fs;
+use std::time::Duration;
 
 use codexec_sandbox::Group;
 
 /// What a tree has used up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
-    pub(crate) cpu_ms: u64,
+    pub(crate) cpu: Duration,
     pub(crate) memory_bytes: u64,
 }
 
@@ -27,13 +28,13 @@ impl Watch {
 
     pub(crate) fn used(&self, group: Option<&Group>) -> Used {
         let tree = tree(&self.roots);
-        let cpu_ms = tree.iter().map(|pid| cpu_ms(*pid)).sum();
+        let cpu = tree.iter().map(|pid| cpu(*pid)).sum();
         let own = |pid: &i32| own_memory_bytes(*pid).saturating_sub(self.base_bytes);
         let memory_bytes = match group {
             Some(group) => group.own_memory_bytes(),
             None => tree.iter().map(own).sum(),
         };
-        Used { cpu_ms, memory_bytes }
+        Used { cpu, memory_bytes }
     }
 }
 
@@ -53,13 +54,13 @@ fn tree(roots: &[i32]) -> Vec<i32> {
 }
 
 /// Its own time, and that of the children that it has buried.
-fn cpu_ms(pid: i32) -> u64 {
+fn cpu(pid: i32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name in parentheses may hold anything; what follows its end is regular.
     let after = stat.rsplit_once(") ").map(|(_, after)| after).unwrap_or_default();
     let ticks: u64 =
         after.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-    ticks * 1_000 / TICKS_PER_SECOND
+    Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
 }
 
 /// On every Linux that we run on.

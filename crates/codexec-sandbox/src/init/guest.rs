@@ -114,6 +114,9 @@ fn start(
         if let Some(input) = input {
             dup2_stdin(input.as_fd())?;
         }
+        // Should memory run out, it is the guest that goes; where there is no /proc, whoever has
+        // the most.
+        let _ = fs::write("/proc/self/oom_score_adj", "1000");
         if let Some(rules) = rules {
             ruleset::restrict(rules)?;
         }

@@ -132,6 +132,12 @@ def confine(entry, kept, namespaces, rules):
         if hard != resource.RLIM_INFINITY:
             limit = min(limit, hard)
         resource.setrlimit(number, (limit, limit))
+    try:
+        # Should memory run out, it is the guest that goes.
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+    except OSError:
+        pass
     attempt("pid", "die with the nursery", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     drop_capabilities()
     attempt("no-new-privileges", "prctl", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
