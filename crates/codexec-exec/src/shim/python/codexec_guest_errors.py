@@ -1,0 +1,113 @@
+"""How an error that the program did not catch is told: in the program's own lines only."""
+
+import linecache
+import sys
+from traceback import TracebackException
+from codexec_guest_calls import ToolError
+from codexec_guest_values import SerializationError
+
+FILE = "main.py"
+MAX_FRAMES = 1000
+MAX_MESSAGE_CHARS = 20_000
+MAX_STACK_CHARS = 40_000
+TOOL_CODES = frozenset(
+    ("INVALID_ARGS", "SERVER_NOT_ALLOWED", "TOOL_NOT_ALLOWED", "TOOL_NOT_FOUND", "UPSTREAM_ERROR")
+)
+
+_set_recursion_limit = sys.setrecursionlimit
+_recursion_limit = sys.getrecursionlimit
+
+
+def remember_source(code):
+    lines = code.splitlines(keepends=True)
+    linecache.cache[FILE] = (len(code), None, lines, FILE)
+
+
+def thrown(error, code):
+    """The fields of a `threw` frame, for an error of the running program."""
+    _set_recursion_limit(max(_recursion_limit(), 1000))
+    details = {"code": _code_of(error), "message": _message_of(error), "at": None, "stack": None}
+    try:
+        # The program may have emptied it.
+        remember_source(code)
+        summary = TracebackException.from_exception(error, limit=-MAX_FRAMES)
+        _keep_own_frames(summary, set())
+        details["at"] = _place_of(summary)
+        details["stack"] = _cut("".join(summary.format()).rstrip("\n"), MAX_STACK_CHARS)
+    except Exception:
+        pass  # Then the message alone must do.
+    return details
+
+
+def not_compiled(error, code):
+    """The same for code that could not even be compiled."""
+    remember_source(code)
+    details = {"code": "SYNTAX_ERROR", "message": _message_of(error), "at": None, "stack": None}
+    if isinstance(error, MemoryError):
+        details["code"] = "MEMORY_LIMIT"
+    if isinstance(error, SyntaxError):
+        text = error.msg
+        if text == "'return' outside function":
+            text += ": the value of the last expression is the result"
+        details["message"] = f"{type(error).__name__}: {text}"
+        if error.lineno:
+            details["at"] = {"line": error.lineno, "column": max(1, error.offset or 1)}
+        summary = TracebackException.from_exception(error)
+        details["stack"] = _cut("".join(summary.format_exception_only()).rstrip("\n"), MAX_STACK_CHARS)
+    return details
+
+
+def _code_of(error):
+    if isinstance(error, MemoryError):
+        return "MEMORY_LIMIT"
+    if isinstance(error, SerializationError):
+        return "SERIALIZATION_ERROR"
+    if isinstance(error, ToolError) and error.code in TOOL_CODES:
+        return error.code
+    return "RUNTIME_ERROR"
+
+
+def _message_of(error):
+    if isinstance(error, SerializationError):
+        return str(error)
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ not in ("builtins", "__main__"):
+        name = f"{kind.__module__}.{name}"
+    try:
+        text = str(error)
+    except Exception:
+        text = "<str() of this exception fails>"
+    return _cut(f"{name}: {text}" if text else name, MAX_MESSAGE_CHARS)
+
+
+def _keep_own_frames(summary, seen):
+    if summary is None or id(summary) in seen:
+        return
+    seen.add(id(summary))
+    if summary.stack is not None:
+        summary.stack[:] = [frame for frame in summary.stack if frame.filename == FILE]
+    _keep_own_frames(summary.__cause__, seen)
+    _keep_own_frames(summary.__context__, seen)
+    for inner in getattr(summary, "exceptions", None) or ():
+        _keep_own_frames(inner, seen)
+
+
+def _place_of(summary):
+    if not summary.stack:
+        return None
+    frame = summary.stack[-1]
+    column_bytes = getattr(frame, "colno", None)
+    column = 1
+    if column_bytes is not None:
+        # Python counts columns in bytes of UTF-8.
+        line = linecache.getline(FILE, frame.lineno).encode()
+        column = len(line[:column_bytes].decode(errors="replace")) + 1
+    return {"line": frame.lineno or 1, "column": column}
+
+
+def _cut(text, limit):
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"

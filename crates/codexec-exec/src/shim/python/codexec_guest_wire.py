@@ -1,0 +1,217 @@
+"""Frames on the worker's one socket: a length (u32, little endian) and that many bytes of JSON.
+
+Any thread and any event loop may ask and wait. One lock guards everything. Whoever must wait first
+becomes the leader, who alone polls the socket (without the lock) and hands out what arrives; the
+others sleep until their answer is there or the lead is free. Event loops watch the socket
+themselves and leave it alone while there is a leader. Nobody only writes: while the host does not
+read, its answers are still taken in, so neither side can block the other.
+
+What is needed to speak is bound when this file is loaded: code that patches `json`, `socket` or
+`select` changes nothing here.
+"""
+
+from _thread import get_ident
+from itertools import count
+from json import JSONDecoder, JSONEncoder
+from select import POLLIN, POLLOUT, poll
+from socket import AF_UNIX, MSG_DONTWAIT, MSG_NOSIGNAL, SOCK_STREAM, socket
+from struct import Struct
+from threading import Condition, RLock
+from time import monotonic
+from weakref import WeakSet
+
+MAX_FRAME_BYTES = 16 << 20
+READ_BYTES = 64 << 10
+HOST_GONE = "the host has closed its end"
+NOT_THE_FIRST = "only the program's first process can talk to the host"
+
+_header = Struct("<I")
+_scan_json = JSONDecoder(strict=False).scan_once
+
+
+class Encoder(JSONEncoder):
+    """JSON as short as it gets, and never NaN."""
+
+    # Bound here because guests patch the class they can reach.
+    encode = JSONEncoder.encode
+    iterencode = JSONEncoder.iterencode
+
+    def __init__(self, default=None):
+        super().__init__(
+            ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=default
+        )
+
+
+encode_json = Encoder().encode
+
+
+def utf8(text):
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Halves of a surrogate pair: whole pairs are joined, lone halves are replaced.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+class Wire:
+    def __init__(self, fd):
+        self.closed_because = None
+        self.start = None
+        self.unseen_failures = []
+        self._fd = fd
+        self._socket = socket(AF_UNIX, SOCK_STREAM, 0, fd)
+        self._changed = Condition(RLock())
+        self._inbox = bytearray()
+        self._outbox = bytearray()
+        self._leader = None
+        self._ids = count(1)
+        self._pending = {}
+        self._loops = WeakSet()
+        self._last_loop = None
+
+    def read_start(self):
+        self._take_turns(lambda: self.start is not None or self.closed_because)
+        return self.start
+
+    def ask(self, ask_json, call):
+        """Sends the question; `call.settle(result)` is called, under the lock, with the answer."""
+        with self._changed:
+            if self.closed_because:
+                raise RuntimeError(self.closed_because)
+            ask_id = next(self._ids)
+            self._pending[ask_id] = call
+            self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
+
+    def say(self, frame_json):
+        body = utf8(frame_json)
+        if len(body) > MAX_FRAME_BYTES:
+            raise ValueError(f"a frame of {len(body)} bytes is longer than {MAX_FRAME_BYTES}")
+        with self._changed:
+            if self.closed_because:
+                return
+            self._outbox += _header.pack(len(body))
+            self._outbox += body
+            self._flush()
+            if self._outbox:
+                self._take_turns(lambda: not self._outbox, is_writer=True)
+
+    def wait(self, is_done, timeout=None):
+        """Blocks until `is_done()`, or until `timeout` seconds have passed."""
+        self._take_turns(is_done, None if timeout is None else monotonic() + timeout)
+
+    def drain(self, timeout):
+        """Waits for the answers that nobody has waited for."""
+        self.wait(lambda: not self._pending, timeout)
+
+    def attach(self, loop):
+        """Lets this event loop hand out answers. It stays attached: watching costs nothing."""
+        if loop is self._last_loop or self.closed_because:
+            return
+        with self._changed:
+            if loop not in self._loops:
+                loop.add_reader(self._fd, self._on_readable)
+                self._loops.add(loop)
+            self._last_loop = loop
+
+    def abandon(self):
+        """For a forked child: two processes cannot share one stream of frames."""
+        self._changed = Condition(RLock())
+        self._leader = None
+        self._close(NOT_THE_FIRST)
+        self._socket.close()
+
+    def _take_turns(self, is_done, deadline=None, is_writer=False):
+        me = get_ident()
+        with self._changed:
+            while not is_done():
+                left = None if deadline is None else deadline - monotonic()
+                if left is not None and left <= 0:
+                    return
+                # A signal handler may wait inside its own thread's turn.
+                if self._leader is None or self._leader == me:
+                    self._lead(me, left)
+                elif is_writer:
+                    self._poll(POLLOUT, left)
+                    self._flush()
+                else:
+                    self._changed.wait(left)
+
+    def _lead(self, me, timeout):
+        before, self._leader = self._leader, me
+        try:
+            self._poll(POLLIN | POLLOUT if self._outbox else POLLIN, timeout)
+            self._flush()
+            self._receive()
+        finally:
+            self._leader = before
+            self._changed.notify_all()
+
+    def _poll(self, events, timeout):
+        poller = poll()
+        poller.register(self._fd, events)
+        self._changed.release()
+        try:
+            poller.poll(None if timeout is None else max(1, timeout * 1000))
+        finally:
+            self._changed.acquire()
+
+    def _on_readable(self):
+        with self._changed:
+            if self._leader is None:
+                self._flush()
+                self._receive()
+                self._changed.notify_all()
+
+    def _flush(self):
+        while self._outbox:
+            try:
+                sent = self._socket.send(self._outbox, MSG_DONTWAIT | MSG_NOSIGNAL)
+            except BlockingIOError:
+                return
+            except OSError:
+                self._close(HOST_GONE)
+                return
+            del self._outbox[:sent]
+
+    def _receive(self):
+        try:
+            chunk = self._socket.recv(READ_BYTES, MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._close(HOST_GONE)
+            return
+        inbox = self._inbox
+        inbox += chunk
+        while len(inbox) >= _header.size:
+            end = _header.size + _header.unpack_from(inbox)[0]
+            if len(inbox) < end:
+                return
+            text = inbox[_header.size : end].decode()
+            del inbox[:end]
+            self._deliver(_scan_json(text, 0)[0])
+
+    def _deliver(self, frame):
+        answer = frame.get("answer")
+        if answer is None:
+            self.start = frame["start"]
+            return
+        call = self._pending.pop(answer["id"], None)
+        if call is not None:
+            call.settle(answer["result"])
+
+    def _close(self, reason):
+        self.closed_because = reason
+        self._outbox.clear()
+        pending, self._pending = self._pending, {}
+        failure = {"code": "UPSTREAM_ERROR", "message": reason, "server": None, "tool": None}
+        for call in pending.values():
+            call.settle({"Err": failure})
+        for loop in list(self._loops):
+            # A socket at its end is always readable, and would keep the loop busy.
+            try:
+                loop.call_soon_threadsafe(loop.remove_reader, self._fd)
+            except RuntimeError:
+                pass

@@ -1,0 +1,236 @@
+"""The runner of one Python program inside the sandbox.
+
+The zygote calls `prepare` once, forks, and calls `main` in the child. Register this file as the
+module `codexec_guest`, and the files `codexec_guest_*` beside it under their own names before it.
+"""
+
+import ast
+import asyncio
+import atexit
+import builtins
+import gc
+import importlib
+import inspect
+import os
+import signal
+import sys
+import threading
+import types
+import warnings
+from codexec_guest_calls import Call
+from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
+from codexec_guest_imports import install
+from codexec_guest_pictures import Pictures, fill_backend
+from codexec_guest_tools import HelpText, Outcome, api
+from codexec_guest_values import returned_json
+from codexec_guest_wire import Wire, encode_json
+
+# What most programs import: loaded once in the zygote, shared by every child.
+COMMON_MODULES = """
+    argparse array base64 bisect calendar collections contextlib copy csv datetime decimal
+    dataclasses enum fractions functools glob hashlib heapq html io itertools json logging math
+    operator os pathlib pprint queue random re shutil statistics string subprocess tempfile
+    textwrap time traceback typing urllib.parse uuid zoneinfo concurrent.futures.thread
+""".split()
+SECONDS_TO_DRAIN = 1
+RESULT = "__codexec_result__"
+# Given back when memory has run out, so that the error can be told.
+MEMORY_TO_TELL = 1 << 20
+
+_exit = os._exit
+_write = os.write
+_compile = compile
+_eval = eval
+_run_async = asyncio.run
+_is_awaitable = inspect.isawaitable
+_join_threads = threading._shutdown
+_run_exit_functions = atexit._run_exitfuncs
+
+_pictures = None
+
+
+def prepare(preload):
+    """Imports what programs use, so that a forked child has it at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in [*COMMON_MODULES, *preload]:
+            try:
+                importlib.import_module(name)
+            except BaseException:
+                pass  # A broken package is the program's affair, if it imports it at all.
+    install(lambda module: fill_backend(module, lambda: _pictures))
+    # The first of anything is slow: a loop, a compilation, a traceback.
+    _run_async(asyncio.sleep(0))
+    try:
+        _eval(compiled("1/0"), {})
+    except ZeroDivisionError as error:
+        thrown(error, "1/0")
+    gc.collect()
+    gc.freeze()
+
+
+def main(fd):
+    """Runs the program that the host sends over this socket, and ends the process."""
+    status = 1
+    try:
+        status = _run(Wire(fd))
+    except BaseException as error:
+        _note(f"the runner failed: {type(error).__name__}: {error}")
+    finally:
+        _exit(status & 0xFF)
+
+
+def _run(wire):
+    global _pictures
+    job = wire.read_start()
+    if job is None:
+        return 1
+    os.set_inheritable(wire._fd, False)
+    os.register_at_fork(after_in_child=wire.abandon)
+    streams = _set_up_process()
+    _pictures = pictures = Pictures(wire, _note)
+    status, last_frame = _run_program(job, wire, pictures)
+    steps = [_join_threads, pictures.finish, _run_exit_functions]
+    steps += [lambda: wire.drain(SECONDS_TO_DRAIN), lambda: _complain(wire)]
+    steps += [_flush_current, *(stream.flush for stream in streams)]
+    for step in steps:
+        _attempt(step)
+    if last_frame is not None:
+        wire.say(last_frame)
+    return status
+
+
+def _run_program(job, wire, pictures):
+    """Gives the exit status and the last frame."""
+    source = job["code"]
+    ballast = bytearray(MEMORY_TO_TELL)
+    try:
+        code = compiled(source)
+    except Exception as error:
+        return 1, _threw(not_compiled(error, source))
+    remember_source(source)
+    namespace = _main_module(job, wire, pictures)
+    wire.say('"compiled"')
+    try:
+        value = _value_of(code, namespace)
+        return 0, '{"returned":%s}' % returned_json(value, pictures.show_if_picture)
+    except SystemExit as error:
+        status = _exit_status(error.code)
+        return status, '{"returned":null}' if status & 0xFF == 0 else None
+    except BaseException as error:
+        ballast.clear()
+        return 1, _threw(thrown(error, source))
+
+
+def compiled(source):
+    """The program as code that leaves its last expression's value under the name RESULT."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    tree = _compile(source, FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    if tree.body and isinstance(tree.body[-1], ast.Expr):
+        last = tree.body[-1]
+        target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
+        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
+    return _compile(tree, FILE, "exec", flags, dont_inherit=True)
+
+
+def _value_of(code, namespace):
+    # Under a loop only where the program awaits: else its own `asyncio.run` must work.
+    if code.co_flags & inspect.CO_COROUTINE:
+        return _run_async(_awaited_value(code, namespace))
+    _eval(code, namespace)
+    value = namespace.pop(RESULT, None)
+    if isinstance(value, Call):
+        return value.result()
+    if _is_awaitable(value) and not isinstance(value, (Outcome, HelpText)):
+        return _run_async(_awaited(value))
+    return value
+
+
+async def _awaited_value(code, namespace):
+    await _eval(code, namespace)
+    value = namespace.pop(RESULT, None)
+    return await value if _is_awaitable(value) else value
+
+
+async def _awaited(value):
+    return await value
+
+
+def _main_module(job, wire, pictures):
+    module = types.ModuleType("__main__")
+    module.__file__ = FILE
+    module.__builtins__ = builtins
+    namespace = module.__dict__
+    namespace["input"] = job["input"]
+    namespace["emit"] = pictures.emit
+    namespace["display"] = pictures.display
+    namespace.update(api(wire, job["servers"]))
+    sys.modules["__main__"] = module
+    return namespace
+
+
+def _set_up_process():
+    sys.argv[:] = [FILE]
+    if sys.path[:1] != [""]:
+        sys.path.insert(0, "")
+    home = os.environ.get("HOME") or "/tmp"
+    os.environ.setdefault("MPLCONFIGDIR", os.path.join(home, ".matplotlib"))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for other in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+        signal.signal(other, signal.SIG_DFL)
+    _reseed_numpy()
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="replace", closefd=False)
+    sys.stdout = sys.__stdout__ = _line_buffered(1)
+    sys.stderr = sys.__stderr__ = _line_buffered(2)
+    return sys.stdout, sys.stderr
+
+
+def _line_buffered(fd):
+    return open(fd, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def _reseed_numpy():
+    # Python's own `random` does this by itself; numpy would repeat the zygote's numbers.
+    random = sys.modules.get("numpy.random")
+    if random is not None:
+        random.seed()
+
+
+def _exit_status(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    _attempt(lambda: print(code, file=sys.stderr))
+    return 1
+
+
+def _flush_current():
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def _complain(wire):
+    for call in wire.unseen_failures:
+        complaint = call.complaint()
+        if complaint is not None:
+            _note(complaint)
+
+
+def _attempt(step):
+    try:
+        step()
+    except BaseException as error:
+        _note(f"{type(error).__name__} while the program ended: {error}")
+
+
+def _note(text):
+    try:
+        _write(2, f"[codexec] {text}\n".encode(errors="backslashreplace"))
+    except OSError:
+        pass
+
+
+def _threw(details):
+    return '{"threw":%s}' % encode_json(details)
