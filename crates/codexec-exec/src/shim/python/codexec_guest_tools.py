@@ -98,6 +98,7 @@ class ServerTools:
         self._wire = wire
         self._server = server
         self._made = {}
+        self._known = None
 
     def __getattr__(self, name):
         # What Python and libraries look for on any object; no tool is meant by it.
@@ -113,8 +114,10 @@ class ServerTools:
         return tool
 
     def _names(self):
-        ask = f'{{"tool_names":{{"server":{encode_json(self._server)}}}}}'
-        return Call(self._wire, ask, f"the names of {self._server}'s tools").result()
+        if self._known is None:
+            ask = f'{{"tool_names":{{"server":{encode_json(self._server)}}}}}'
+            self._known = Call(self._wire, ask, f"dir(tools.{self._server})").result()
+        return list(self._known)
 
     def __iter__(self):
         return iter(self._names())

@@ -80,7 +80,7 @@ class Wire:
                 raise RuntimeError(self.closed_because)
             ask_id = next(self._ids)
             self._pending[ask_id] = call
-            self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
+        self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
 
     def say(self, frame_json):
         body = utf8(frame_json)
@@ -92,8 +92,9 @@ class Wire:
             self._outbox += _header.pack(len(body))
             self._outbox += body
             self._flush()
-            if self._outbox:
-                self._take_turns(lambda: not self._outbox, is_writer=True)
+        # Without the lock: it could not be let go of while waiting if it were held twice.
+        if self._outbox:
+            self._take_turns(lambda: not self._outbox, is_writer=True)
 
     def wait(self, is_done, timeout=None):
         """Blocks until `is_done()`, or until `timeout` seconds have passed."""

@@ -94,7 +94,7 @@ class Calls(unittest.TestCase):
             ran.value,
             [servers, servers, True, True, False, 2, ["a", "b"], True, ["a", "b"], False],
         )
-        self.assertEqual(ran.asks, [{"tool_names": {"server": "github"}}] * 3)
+        self.assertEqual(ran.asks, [{"tool_names": {"server": "github"}}])
 
     def test_outcomes(self):
         self.assertEqual(run("call_tool('a', 'b')", answer=refuse).value, {"ok": False, "error": ERROR})
@@ -111,7 +111,7 @@ class Calls(unittest.TestCase):
             out = call_tools(calls + [{"name": "a.b"}, 3], max_parallel=4)
             [[o["result"]["args"]["n"] for o in out[:50]], out[50]["result"]["name"], out[51]["ok"]]
             """,
-            window=2,
+            window=3,
         )
         self.assertEqual(ran.value, [list(range(50)), "a.b", False])
         self.assertIn("at most 100 calls", run("call_tools([{}] * 101)").threw["message"])
@@ -307,7 +307,6 @@ class Pictures(unittest.TestCase):
         check("fig, ax = plt.subplots(); plt.close(fig)", None, 0)
         check("fig, ax = plt.subplots(); fig.show()", None, 1)
         check("plt.switch_backend('Agg'); plt.figure(); None", None, 1)
-        check("plt.title('$x^{$'); None", None, 0, None) if False else None
         check("plt.get_backend().lower()", "module://codexec_figures", 0)
         check("for i in range(12): plt.figure()", None, 10,
               "[codexec] only 10 pictures are shown: 2 were left out\n")

@@ -3,6 +3,7 @@
 import json
 import os
 import selectors
+import shutil
 import signal
 import socket
 import struct
@@ -15,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # As the zygote loads them: plain sources, each after what it imports.
 MODULES = "wire calls pictures values tools errors imports".split()
-SECONDS_TO_RUN = 20
+SECONDS_TO_RUN = 5
 
 
 def load_guest():
@@ -89,19 +90,23 @@ class Host:
         if socket_bytes:
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, socket_bytes)
         outputs = [os.pipe(), os.pipe()]
-        with tempfile.TemporaryDirectory() as directory:
-            pid = os.fork()
-            if pid == 0:
-                self._become_guest(ours, theirs, outputs, directory)
-            theirs.close()
-            for _, write_end in outputs:
-                os.close(write_end)
-            job = {"language": "python", "code": code, "input": input}
-            job.update(servers=self.servers, memory_bytes=512 << 20)
-            ours.sendall(frame({"start": job}))
+        # Not a TemporaryDirectory: the guest's end would remove what it has inherited.
+        directory = tempfile.mkdtemp()
+        pid = os.fork()
+        if pid == 0:
+            self._become_guest(ours, theirs, outputs, directory)
+        theirs.close()
+        for _, write_end in outputs:
+            os.close(write_end)
+        job = {"language": "python", "code": code, "input": input}
+        job.update(servers=self.servers, memory_bytes=512 << 20)
+        ours.sendall(frame({"start": job}))
+        try:
             ran = self._serve(ours, outputs[0][0], outputs[1][0], pid)
             ran.files = sorted(os.listdir(directory))
             return ran
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
 
     def _become_guest(self, ours, theirs, outputs, directory):
         try:
