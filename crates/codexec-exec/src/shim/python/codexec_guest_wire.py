@@ -60,6 +60,7 @@ class Wire:
         self.unseen_failures = []
         self._fd = fd
         self._socket = socket(AF_UNIX, SOCK_STREAM, 0, fd)
+        self._socket.set_inheritable(False)
         self._changed = Condition(RLock())
         self._inbox = bytearray()
         self._outbox = bytearray()
@@ -68,6 +69,12 @@ class Wire:
         self._pending = {}
         self._loops = WeakSet()
         self._last_loop = None
+
+    def is_quiet(self):
+        """Whether the host has not said anything yet."""
+        poller = poll()
+        poller.register(self._fd, POLLIN)
+        return not poller.poll(0)
 
     def read_start(self):
         self._take_turns(lambda: self.start is not None or self.closed_because)
