@@ -43,8 +43,9 @@ def not_compiled(error, code):
     """The same for code that could not even be compiled."""
     remember_source(code)
     details = {"code": "SYNTAX_ERROR", "message": _message_of(error), "at": None, "stack": None}
-    if isinstance(error, MemoryError):
-        details["code"] = "MEMORY_LIMIT"
+    if isinstance(error, (MemoryError, RecursionError)):
+        # What Python's parser says when its own stack is full.
+        details["message"] = "SyntaxError: the code is nested too deeply to be compiled"
     if isinstance(error, SyntaxError):
         text = error.msg
         if text == "'return' outside function":

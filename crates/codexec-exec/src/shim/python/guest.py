@@ -206,7 +206,7 @@ def _exit_status(code):
         return 0
     if isinstance(code, int):
         return code
-    _attempt(lambda: print(code, file=sys.stderr))
+    _attempt(lambda: sys.stderr.write(f"{code}\n"))
     return 1
 
 
