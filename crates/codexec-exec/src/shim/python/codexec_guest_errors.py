@@ -54,7 +54,8 @@ def not_compiled(error, code):
         if error.lineno:
             details["at"] = {"line": error.lineno, "column": max(1, error.offset or 1)}
         summary = TracebackException.from_exception(error)
-        details["stack"] = _cut("".join(summary.format_exception_only()).rstrip("\n"), MAX_STACK_CHARS)
+        lines = "".join(summary.format_exception_only())
+        details["stack"] = _cut(lines.rstrip("\n"), MAX_STACK_CHARS)
     return details
 
 

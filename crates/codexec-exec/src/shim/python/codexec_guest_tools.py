@@ -210,7 +210,7 @@ def api(wire, servers):
     tools = Tools(wire, servers)
 
     def call_mcp_tool(name, args=None, **kwargs):
-        """Calls a tool by its joined name: `await call_mcp_tool("mcp__github__get_issue", {..})`."""
+        """Calls a tool by its joined name: `await call_mcp_tool("mcp__github__x", {..})`."""
         ask = _named_ask(name, args, kwargs)
         return Call(wire, ask, f"call_mcp_tool({name!r}, ..)")
 
@@ -282,7 +282,8 @@ def api(wire, servers):
             import pydoc
 
             return pydoc.help(name)
-        return HelpText(Call(wire, f'{{"help":{{"name":{encode_json(name)}}}}}', "help(..)").result())
+        ask = f'{{"help":{{"name":{encode_json(name)}}}}}'
+        return HelpText(Call(wire, ask, "help(..)").result())
 
     def progress(text):
         """Tells whoever waits for this program how far it is."""

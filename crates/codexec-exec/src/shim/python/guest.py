@@ -45,7 +45,7 @@ _join_threads = threading._shutdown
 _run_exit_functions = atexit._run_exitfuncs
 
 _pictures = None
-# Given back when memory has run out, so that the error can be told. Never touched: it costs nothing.
+# Given back when memory has run out, so that the error can be told. Costs nothing while untouched.
 _ballast = bytes(1 << 20)
 
 
