@@ -43,8 +43,9 @@ def not_compiled(error, code):
     """The same for code that could not even be compiled."""
     remember_source(code)
     details = {"code": "SYNTAX_ERROR", "message": _message_of(error), "at": None, "stack": None}
-    if isinstance(error, MemoryError):
-        details["code"] = "MEMORY_LIMIT"
+    if isinstance(error, (MemoryError, RecursionError)):
+        # What Python's parser says when its own stack is full.
+        details["message"] = "SyntaxError: the code is nested too deeply to be compiled"
     if isinstance(error, SyntaxError):
         text = error.msg
         if text == "'return' outside function":
@@ -53,7 +54,8 @@ def not_compiled(error, code):
         if error.lineno:
             details["at"] = {"line": error.lineno, "column": max(1, error.offset or 1)}
         summary = TracebackException.from_exception(error)
-        details["stack"] = _cut("".join(summary.format_exception_only()).rstrip("\n"), MAX_STACK_CHARS)
+        lines = "".join(summary.format_exception_only())
+        details["stack"] = _cut(lines.rstrip("\n"), MAX_STACK_CHARS)
     return details
 
 

@@ -124,9 +124,9 @@ ACTIONS = {
 
 
 def install(fill_backend):
-    for name, action in ACTIONS.items():
-        if name in sys.modules:
-            attempt(action, sys.modules[name])
     sys.meta_path.insert(0, AfterImport(ACTIONS))
     sys.meta_path.append(BackendFinder(fill_backend))
     sys.meta_path.append(JustWritten())
+    for name, action in ACTIONS.items():
+        if name in sys.modules:
+            attempt(action, sys.modules[name])

@@ -168,8 +168,8 @@ class Pictures:
 
     def _send(self, data):
         if len(data) > MAX_PICTURE_BYTES:
-            limit = MAX_PICTURE_BYTES >> 20
-            self._note(f"a picture of {len(data)} bytes was left out: at most {limit} MiB are shown")
+            limit = f"at most {MAX_PICTURE_BYTES >> 20} MiB are shown"
+            self._note(f"a picture of {len(data)} bytes was left out: {limit}")
         elif self._sent >= MAX_PICTURES:
             self._left_out += 1
         else:

@@ -98,6 +98,7 @@ class ServerTools:
         self._wire = wire
         self._server = server
         self._made = {}
+        self._known = None
 
     def __getattr__(self, name):
         # What Python and libraries look for on any object; no tool is meant by it.
@@ -113,8 +114,10 @@ class ServerTools:
         return tool
 
     def _names(self):
-        ask = f'{{"tool_names":{{"server":{encode_json(self._server)}}}}}'
-        return Call(self._wire, ask, f"the names of {self._server}'s tools").result()
+        if self._known is None:
+            ask = f'{{"tool_names":{{"server":{encode_json(self._server)}}}}}'
+            self._known = Call(self._wire, ask, f"dir(tools.{self._server})").result()
+        return list(self._known)
 
     def __iter__(self):
         return iter(self._names())
@@ -207,7 +210,7 @@ def api(wire, servers):
     tools = Tools(wire, servers)
 
     def call_mcp_tool(name, args=None, **kwargs):
-        """Calls a tool by its joined name: `await call_mcp_tool("mcp__github__get_issue", {..})`."""
+        """Calls a tool by its joined name: `await call_mcp_tool("mcp__github__x", {..})`."""
         ask = _named_ask(name, args, kwargs)
         return Call(wire, ask, f"call_mcp_tool({name!r}, ..)")
 
@@ -279,7 +282,8 @@ def api(wire, servers):
             import pydoc
 
             return pydoc.help(name)
-        return HelpText(Call(wire, f'{{"help":{{"name":{encode_json(name)}}}}}', "help(..)").result())
+        ask = f'{{"help":{{"name":{encode_json(name)}}}}}'
+        return HelpText(Call(wire, ask, "help(..)").result())
 
     def progress(text):
         """Tells whoever waits for this program how far it is."""

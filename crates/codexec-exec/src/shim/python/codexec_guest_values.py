@@ -71,7 +71,7 @@ class _Walk:
         if depth >= MAX_DEPTH:
             raise SerializationError(f"the result is nested deeper than {MAX_DEPTH} levels")
         if id(value) in self._above:
-            raise SerializationError("the result contains itself: a cycle cannot be written as JSON")
+            raise SerializationError("the result contains itself: JSON cannot hold a cycle")
         self._above.add(id(value))
         try:
             return self._inside(value, kind, depth + 1)

@@ -60,6 +60,7 @@ class Wire:
         self.unseen_failures = []
         self._fd = fd
         self._socket = socket(AF_UNIX, SOCK_STREAM, 0, fd)
+        self._socket.set_inheritable(False)
         self._changed = Condition(RLock())
         self._inbox = bytearray()
         self._outbox = bytearray()
@@ -68,6 +69,12 @@ class Wire:
         self._pending = {}
         self._loops = WeakSet()
         self._last_loop = None
+
+    def is_quiet(self):
+        """Whether the host has not said anything yet."""
+        poller = poll()
+        poller.register(self._fd, POLLIN)
+        return not poller.poll(0)
 
     def read_start(self):
         self._take_turns(lambda: self.start is not None or self.closed_because)
@@ -80,7 +87,7 @@ class Wire:
                 raise RuntimeError(self.closed_because)
             ask_id = next(self._ids)
             self._pending[ask_id] = call
-            self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
+        self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
 
     def say(self, frame_json):
         body = utf8(frame_json)
@@ -92,8 +99,9 @@ class Wire:
             self._outbox += _header.pack(len(body))
             self._outbox += body
             self._flush()
-            if self._outbox:
-                self._take_turns(lambda: not self._outbox, is_writer=True)
+        # Without the lock: it could not be let go of while waiting if it were held twice.
+        if self._outbox:
+            self._take_turns(lambda: not self._outbox, is_writer=True)
 
     def wait(self, is_done, timeout=None):
         """Blocks until `is_done()`, or until `timeout` seconds have passed."""

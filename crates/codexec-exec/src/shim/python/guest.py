@@ -12,11 +12,11 @@ import gc
 import importlib
 import inspect
 import os
-import signal
 import sys
 import threading
 import types
 import warnings
+from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
 from codexec_guest_calls import Call
 from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
 from codexec_guest_imports import install
@@ -34,8 +34,6 @@ COMMON_MODULES = """
 """.split()
 SECONDS_TO_DRAIN = 1
 RESULT = "__codexec_result__"
-# Given back when memory has run out, so that the error can be told.
-MEMORY_TO_TELL = 1 << 20
 
 _exit = os._exit
 _write = os.write
@@ -47,6 +45,8 @@ _join_threads = threading._shutdown
 _run_exit_functions = atexit._run_exitfuncs
 
 _pictures = None
+# Given back when memory has run out, so that the error can be told. Costs nothing while untouched.
+_ballast = bytes(1 << 20)
 
 
 def prepare(preload):
@@ -59,14 +59,19 @@ def prepare(preload):
             except BaseException:
                 pass  # A broken package is the program's affair, if it imports it at all.
     install(lambda module: fill_backend(module, lambda: _pictures))
-    # The first of anything is slow: a loop, a compilation, a traceback.
-    _run_async(asyncio.sleep(0))
+    _warm_up()
     try:
         _eval(compiled("1/0"), {})
     except ZeroDivisionError as error:
         thrown(error, "1/0")
     gc.collect()
     gc.freeze()
+
+
+def _warm_up():
+    """The first of anything is slow, in a forked child too: its memory is not its own yet."""
+    _value_of(compiled("import asyncio\nawait asyncio.sleep(0)\n1"), {})
+    returned_json([_value_of(compiled("1+1"), api(None, ["a"]))], lambda value: None)
 
 
 def main(fd):
@@ -82,13 +87,15 @@ def main(fd):
 
 def _run(wire):
     global _pictures
-    job = wire.read_start()
-    if job is None:
-        return 1
-    os.set_inheritable(wire._fd, False)
     os.register_at_fork(after_in_child=wire.abandon)
     streams = _set_up_process()
     _pictures = pictures = Pictures(wire, _note)
+    # A child that waits in a pool has the time; one that is needed at once has not.
+    if wire.is_quiet():
+        _warm_up()
+    job = wire.read_start()
+    if job is None:
+        return 1
     status, last_frame = _run_program(job, wire, pictures)
     steps = [_join_threads, pictures.finish, _run_exit_functions]
     steps += [lambda: wire.drain(SECONDS_TO_DRAIN), lambda: _complain(wire)]
@@ -102,8 +109,8 @@ def _run(wire):
 
 def _run_program(job, wire, pictures):
     """Gives the exit status and the last frame."""
+    global _ballast
     source = job["code"]
-    ballast = bytearray(MEMORY_TO_TELL)
     try:
         code = compiled(source)
     except Exception as error:
@@ -118,7 +125,7 @@ def _run_program(job, wire, pictures):
         status = _exit_status(error.code)
         return status, '{"returned":null}' if status & 0xFF == 0 else None
     except BaseException as error:
-        ballast.clear()
+        _ballast = None
         return 1, _threw(thrown(error, source))
 
 
@@ -173,11 +180,9 @@ def _set_up_process():
     sys.argv[:] = [FILE]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
-    home = os.environ.get("HOME") or "/tmp"
-    os.environ.setdefault("MPLCONFIGDIR", os.path.join(home, ".matplotlib"))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for other in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
-        signal.signal(other, signal.SIG_DFL)
+    signal(SIGINT, default_int_handler)
+    for number in (SIGTERM, SIGCHLD, SIGHUP):
+        signal(number, SIG_DFL)
     _reseed_numpy()
     sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="replace", closefd=False)
     sys.stdout = sys.__stdout__ = _line_buffered(1)
@@ -201,7 +206,7 @@ def _exit_status(code):
         return 0
     if isinstance(code, int):
         return code
-    _attempt(lambda: print(code, file=sys.stderr))
+    _attempt(lambda: sys.stderr.write(f"{code}\n"))
     return 1
 
 

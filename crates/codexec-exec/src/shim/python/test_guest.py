@@ -253,6 +253,12 @@ class Endings(unittest.TestCase):
         self.assertEqual((ran.stdout, ran.stderr), ("é\\udcff\nraw\nchild\n", "bad\n"))
         self.assertEqual(ran.value, "")
 
+    def test_a_program_that_closes_our_socket_still_has_its_status(self):
+        for code, status in (("5", 0), ("import sys; sys.exit(6)", 6), ("1/0", 1)):
+            self.assertEqual(run("import os\nos.closerange(3, 100)\n" + code).status, status)
+        ran = run("import os\nos.closerange(3, 100)\nopen('x', 'w')\ntools.a.b().result()")
+        self.assertEqual(ran.status, 1)
+
     def test_nothing_is_left_in_the_working_directory(self):
         self.assertEqual(run("1").files, [])
 
@@ -325,6 +331,7 @@ class Errors(unittest.TestCase):
         self.assertIn("the value of the last expression", run("return 1").threw["message"])
         self.assertEqual(run("x = '\0'").threw["code"], "SYNTAX_ERROR")
         self.assertEqual(run("(" * 5000).threw["code"], "SYNTAX_ERROR")
+        self.assertIn("nested too deeply", run("-" * 100_000 + "1").threw["message"])
         self.assertIn("IndentationError", run("  x\n y").threw["message"])
         self.assertEqual(run("compile('= 1', 'x', 'exec')").threw["code"], "RUNTIME_ERROR")
 

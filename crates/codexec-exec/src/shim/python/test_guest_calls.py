@@ -94,7 +94,7 @@ class Calls(unittest.TestCase):
             ran.value,
             [servers, servers, True, True, False, 2, ["a", "b"], True, ["a", "b"], False],
         )
-        self.assertEqual(ran.asks, [{"tool_names": {"server": "github"}}] * 3)
+        self.assertEqual(ran.asks, [{"tool_names": {"server": "github"}}])
 
     def test_outcomes(self):
         self.assertEqual(run("call_tool('a', 'b')", answer=refuse).value, {"ok": False, "error": ERROR})
