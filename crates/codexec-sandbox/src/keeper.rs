@@ -16,7 +16,7 @@ enum Fate {
     /// The host is gone.
     Over,
     /// This process is a new worker, for our own guest.
-    Worker(Launch, UnixStream),
+    Worker(Box<Launch>, UnixStream),
     /// This process is the first of a new worker for programs.
     Init(Box<Born>),
 }
@@ -63,7 +63,7 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
                         Fate::Init(Box::new(Born { launch, program, control: theirs, fds }))
                     }
                     ToKeeper::Spawn | ToKeeper::Build(_) => {
-                        Fate::Worker(launch, UnixStream::from(theirs))
+                        Fate::Worker(Box::new(launch), UnixStream::from(theirs))
                     }
                 });
             }

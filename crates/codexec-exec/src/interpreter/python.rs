@@ -11,7 +11,7 @@ use crate::{ExecError, Settings};
 /// All of it stands in the room, so that a traceback can show it.
 const FILES: &[(&str, &str)] = &[
     ("zygote.py", include_str!("../shim/python/zygote.py")),
-    ("guest.py", include_str!("../shim/python/guest.py")),
+    ("codexec_guest.py", include_str!("../shim/python/guest.py")),
     ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
