@@ -241,9 +241,19 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
          \"github.get_issue\", \"github.*\", \"mcp__github__*\" or \"*\"",
     );
     check(
+        "[limits]\ndisk-files = 1",
+        "named.toml: `limits.disk-files = 1` is out of range; it must be 64 to 1000000",
+    );
+    check(
+        "[environment]\nLD_PRELOAD = 'x'",
+        "named.toml: `environment.LD_PRELOAD` cannot be given to code: it changes what every \
+         program loads",
+    );
+    check(
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
-         unknown field `colour`, expected one of `limits`, `sandbox`, `workers`, `tools`\n",
+         unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
+         `files`, `environment`, `sandbox`, `workers`, `tools`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
