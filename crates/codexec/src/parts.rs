@@ -73,7 +73,7 @@ impl Parts {
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let records = Records::at(self.home.join("codexec.db"));
+        let records = Records::at(self.home.clone());
         Ok(App::new(self.config.policy, workers, self.gateway, records))
     }
 }
