@@ -21,16 +21,20 @@ pub struct Images {
     pub files: Vec<PathBuf>,
     /// How many more there were, or were no pictures.
     pub left_out: u32,
+    /// Of all that were looked at, pictures or not: looking takes time.
     base64_bytes: usize,
 }
 
 impl Images {
     pub(crate) fn push(&mut self, image: Image) {
-        let bytes = self.base64_bytes + image.base64.len();
+        let bytes = self.base64_bytes.saturating_add(image.base64.len());
+        let has_room = self.shown.len() < MAX_IMAGES && bytes <= MAX_BASE64_BYTES;
+        if has_room {
+            self.base64_bytes = bytes;
+        }
         // A client that passes on what is not a picture is refused by its model, and the whole
         // conversation with it.
-        if self.shown.len() < MAX_IMAGES && bytes <= MAX_BASE64_BYTES && is_what_it_says(&image) {
-            self.base64_bytes = bytes;
+        if has_room && is_what_it_says(&image) {
             self.shown.push(image);
         } else {
             self.left_out = self.left_out.saturating_add(1);

@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 /// How much of a name is shown, and how much of that is its end.
 const NAME_CHARS: usize = 120;
 const TAIL_CHARS: usize = 40;
@@ -13,6 +15,21 @@ pub(crate) fn plain(name: &str) -> String {
     let (mut tail, _) = joined(name.chars().rev(), TAIL_CHARS);
     tail.reverse();
     format!("{}…{}", head.concat(), tail.concat())
+}
+
+/// The same JSON, with what cannot be seen written as escapes: outside of strings there is none.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() || is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 /// As many of them as fit, written out, and whether that is all.

@@ -30,6 +30,9 @@ fn all_of_them_together_are_bounded() {
     };
     assert_eq!(pushed([of(5 << 20), of(5 << 20), of(10)]), (2, 1));
     assert_eq!(pushed([of(9 << 20)]), (0, 1));
+    // Looking at what is none costs as much.
+    let junk = || Image { mime: ImageType::Png, base64: "x".repeat(5 << 20) };
+    assert_eq!(pushed([junk(), of(5 << 20), of(10)]), (1, 2));
 }
 
 #[test]

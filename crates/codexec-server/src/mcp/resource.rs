@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use self::uri::{PREFIX, Wanted};
 use crate::Records;
 use crate::kept::{self, Kept, KeptError};
+use crate::plain::plain_json;
 use crate::reply::whole;
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {
@@ -42,7 +43,8 @@ pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceRes
             let kept = blocking(move || kept::list(&folder)).await?;
             let kept: Vec<Value> = kept.iter().map(|file| entry(&id, file)).collect();
             let list = json!({"id": id.as_str(), "changes": execution.changes, "kept": kept});
-            ResourceContents::text(list.to_string(), uri).with_mime_type("application/json")
+            ResourceContents::text(plain_json(&list.to_string()), uri)
+                .with_mime_type("application/json")
         }
         Wanted::Artifact(id, names) => {
             let folder = records.artifacts(&id);

@@ -33,3 +33,11 @@ fn a_long_name_keeps_its_ends() {
     // However much each character takes when it is written out.
     assert!(plain(&"\u{e0041}".repeat(5_000)).chars().count() <= 121);
 }
+
+#[test]
+fn json_says_the_same_without_what_cannot_be_seen() {
+    let value = serde_json::json!({"a\u{202e}b": ["\u{e0041}\u{7f}\n\\", "ä😀"]});
+    let text = plain_json(&value.to_string());
+    assert_eq!(text, r#"{"a\u202eb":["\udb40\udc41\u007f\n\\","ä😀"]}"#);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("json"), value);
+}

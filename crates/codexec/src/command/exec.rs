@@ -66,7 +66,7 @@ fn in_our_words(error: ExecuteError) -> anyhow::Error {
         }
         error @ (ExecuteError::WorkingDir(_)
         | ExecuteError::Refused(Refusal::WorkingDir { .. } | Refusal::NoFiles(_))) => {
-            let text = error.to_string();
+            let text = format!("{:#}", anyhow::Error::from(error));
             let text = text.strip_prefix("working_dir: ").unwrap_or(&text);
             anyhow::anyhow!("--working-dir: {text}")
         }
