@@ -15,6 +15,17 @@ impl Budget {
         Budget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
     }
 
+    /// What is left of it beside a text of this length.
+    #[must_use]
+    pub fn without(self, chars: usize) -> Budget {
+        let half = chars.div_ceil(2);
+        Budget {
+            chars: self.chars.saturating_sub(chars),
+            head: self.head.saturating_sub(half),
+            tail: self.tail.saturating_sub(half),
+        }
+    }
+
     /// The text if it fits; else its two ends, with the cut declared first. `whole` says where
     /// the whole is kept.
     pub fn cut(self, text: &str, whole: &str) -> String {

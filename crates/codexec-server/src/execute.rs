@@ -4,7 +4,7 @@ use codexec_exec::{Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_store::Finish;
 use codexec_types::{
-    Admitted, Answer, Ask, Ending, Event, ExecutionId, Limits, Outcome, Policy, Request,
+    Admitted, Answer, Ask, Changes, Ending, Event, ExecutionId, Limit, Limits, Outcome, Policy,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{ExecuteError, Records};
+use crate::{ExecuteError, Images, Records, Wanted};
 
 /// The parts of the server. One per process.
 pub struct App {
@@ -33,6 +33,11 @@ pub struct Execution {
     pub limits: Limits,
     /// Everything the guest wrote, in order, both streams together.
     pub output: String,
+    pub images: Images,
+    /// What it did to the directory it worked in.
+    pub changes: Changes,
+    /// The limits that it met without being stopped by them.
+    pub limits_met: Vec<Limit>,
     pub usage: Usage,
     pub duration: Duration,
 }
@@ -49,6 +54,9 @@ pub struct Progress {
 #[derive(Default)]
 struct Trace {
     output: String,
+    images: Images,
+    changes: Changes,
+    limits_met: Vec<Limit>,
     usage: Usage,
     posture: String,
 }
@@ -74,14 +82,15 @@ impl App {
 
     /// Runs in a task of its own: a client that leaves cancels by token, never by drop,
     /// so that every execution that was begun is also finished.
-    #[tracing::instrument(skip_all, fields(language = %request.language))]
+    #[tracing::instrument(skip_all, fields(language = %wanted.language))]
     pub async fn execute(
         &self,
-        request: Request,
+        wanted: Wanted,
         cancel: CancellationToken,
         progress: watch::Sender<Progress>,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
+        let request = wanted.found(&self.policy.files).await?;
         let admitted = self.policy.admit(request, &self.gateway.server_names())?;
         let id = new_id()?;
         let begun = Instant::now();
@@ -89,7 +98,11 @@ impl App {
         let store = self.records.store().await?;
         store.begin(&id, &admitted, SystemTime::now()).await?;
         let mut trace = Trace::default();
-        let driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
+        let mut driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
+        if let Ok((run, _)) = &mut driven {
+            self.gather(run, &id, &mut trace).await;
+        }
+        let driven = driven.map(|(_, outcome)| outcome);
         let duration = begun.elapsed();
         let (ending, value) = match &driven {
             Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
@@ -104,11 +117,15 @@ impl App {
             posture: &trace.posture,
             peak_memory_bytes: Some(trace.usage.peak_memory_bytes),
             cpu: Some(trace.usage.cpu),
+            changes: &trace.changes,
+            limits_met: &trace.limits_met,
+            images: trace.images.count(),
         };
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, finish).await?;
-        let (limits, Trace { output, usage, .. }) = (admitted.limits(), trace);
-        Ok(Execution { id, outcome: driven?, limits, output, usage, duration })
+        let (outcome, limits) = (driven?, admitted.limits());
+        let Trace { output, images, changes, limits_met, usage, .. } = trace;
+        Ok(Execution { id, outcome, limits, output, images, changes, limits_met, usage, duration })
     }
 
     async fn drive(
@@ -117,7 +134,7 @@ impl App {
         cancel: &CancellationToken,
         progress: &watch::Sender<Progress>,
         trace: &mut Trace,
-    ) -> Result<Outcome, ExecuteError> {
+    ) -> Result<(Run, Outcome), ExecuteError> {
         let mut run = self.workers.start(admitted, self.visible_servers(admitted)).await?;
         trace.posture = run.posture().map(ToString::to_string).unwrap_or_default();
         let mut asks = FuturesUnordered::new();
@@ -131,20 +148,26 @@ impl App {
                         }
                         asks.push(self.answer(id, ask, admitted));
                     }
-                    Event::Image(_) => {}
+                    Event::Image(image) => trace.images.push(image),
                     Event::Progress(text) => {
                         progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => {
-                        trace.usage = run.usage();
-                        return Ok(outcome);
-                    }
+                    Event::Ended(outcome) => return Ok((run, outcome)),
                 },
                 Some(answer) = asks.next() => run.answer(answer),
-                () = cancel.cancelled() => return Ok(ended(&mut run, trace).await),
-                () = self.stopping.cancelled() => return Ok(ended(&mut run, trace).await),
+                () = cancel.cancelled() => return Ok(ended(run).await),
+                () = self.stopping.cancelled() => return Ok(ended(run).await),
             }
         }
+    }
+
+    /// What is left of a run that has ended.
+    async fn gather(&self, run: &mut Run, id: &ExecutionId, trace: &mut Trace) {
+        let folder = self.records.artifacts(id);
+        trace.usage = run.usage();
+        trace.limits_met = run.limits_met();
+        trace.changes = run.changes(folder.clone()).await;
+        trace.images.keep(folder).await;
     }
 
     async fn answer(&self, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
@@ -162,12 +185,11 @@ impl App {
 
 /// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so
 /// cancelled upstream, when the caller leaves its loop.
-async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
+async fn ended(mut run: Run) -> (Run, Outcome) {
     run.cancel();
     loop {
         if let Event::Ended(outcome) = run.next().await {
-            trace.usage = run.usage();
-            return outcome;
+            return (run, outcome);
         }
     }
 }

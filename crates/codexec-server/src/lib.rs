@@ -6,14 +6,22 @@
 mod budget;
 mod error;
 mod execute;
+mod images;
+mod kept;
 pub mod mcp;
+mod plain;
 mod records;
 mod reply;
 mod tool_text;
+mod wanted;
+mod working_dir;
 
 pub use budget::Budget;
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
+pub use images::Images;
 pub use records::Records;
 pub use reply::{Reply, explanation, failure, reply};
 pub use tool_text::tool_text;
+pub use wanted::Wanted;
+pub use working_dir::DirError;

@@ -88,8 +88,8 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let result = match request.name.as_ref() {
             "execute_code" => execute_code::call(&self.app, arguments, context).await,
-            "search_tools" => text(search_tools::call(&self.app, arguments).await),
-            "health" => text(health::call(&self.app, arguments, self.started).await),
+            "search_tools" => content(search_tools::call(&self.app, arguments).await),
+            "health" => content(health::call(&self.app, arguments, self.started).await),
             other => {
                 let message = format!(
                     "there is no tool {other:?} here; there are execute_code, search_tools, \
@@ -117,7 +117,7 @@ impl ServerHandler for Server {
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
-                let mut result = text(Reply { text: message, is_error: true });
+                let mut result = content(Reply::error(message));
                 // Left out, it means the same in every revision; the SDK does not look in here.
                 result.result_type = None;
                 Ok(CustomResult(serde_json::to_value(result).unwrap_or_default()))
@@ -142,7 +142,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(ListResourceTemplatesResult::with_all_items(vec![resource::template()]))
+        Ok(ListResourceTemplatesResult::with_all_items(resource::templates()))
     }
 
     async fn read_resource(
@@ -163,7 +163,9 @@ impl ServerHandler for Server {
 }
 
 /// Content only: the leading clients drop it when there is structured content beside it.
-fn text(reply: Reply) -> CallToolResult {
-    let content = vec![ContentBlock::text(reply.text)];
+fn content(reply: Reply) -> CallToolResult {
+    let mut content = vec![ContentBlock::text(reply.text)];
+    let images = reply.images.into_iter();
+    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
     if reply.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }

@@ -1,26 +1,31 @@
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use codexec_store::{Store, StoreError};
+use codexec_types::ExecutionId;
 use tokio::sync::OnceCell;
 
-/// The store, opened when first needed, so that a slow disk does not delay the first words to a
+/// What is kept of executions: the store, and a folder for the files that each left.
+///
+/// The store is opened when first needed, so that a slow disk does not delay the first words to a
 /// client. An opening that failed is tried again the next time.
 pub struct Records {
-    path: PathBuf,
+    home: PathBuf,
     store: OnceCell<Store>,
 }
 
 impl Records {
-    /// `path` is the database's; its folder has to be there.
-    pub fn at(path: PathBuf) -> Records {
-        Records { path, store: OnceCell::new() }
+    /// `home` has to be there, and be its owner's alone.
+    pub fn at(home: PathBuf) -> Records {
+        Records { home, store: OnceCell::new() }
     }
 
     /// Whoever opens it also takes over what servers that died have left.
     pub async fn store(&self) -> Result<&Store, StoreError> {
         let open = || async {
-            let store = Store::open(&self.path).await?;
+            make_private(&self.home.join("artifacts"));
+            let store = Store::open(&self.home.join("codexec.db")).await?;
             let interrupted = store.interrupt_leftovers(SystemTime::now()).await?;
             if interrupted > 0 {
                 tracing::warn!(interrupted, "executions of a server that died are marked so");
@@ -28,5 +33,17 @@ impl Records {
             Ok(store)
         };
         self.store.get_or_try_init(open).await
+    }
+
+    /// Where the files that this execution left are kept, if it left any.
+    pub(crate) fn artifacts(&self, id: &ExecutionId) -> PathBuf {
+        self.home.join("artifacts").join(id.as_str())
+    }
+}
+
+/// What guests left is for the folder's owner alone. Without the folder, nothing is kept.
+fn make_private(folder: &Path) {
+    if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+        tracing::warn!(%error, "{} cannot be made", folder.display());
     }
 }

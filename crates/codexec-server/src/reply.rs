@@ -1,46 +1,85 @@
 //! What an agent reads about an execution.
 
+mod ending;
+mod left;
+
 use std::fmt::Write as _;
 
-use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
+use codexec_types::Image;
 
 use crate::{Budget, ExecuteError, Execution};
+
+pub use ending::explanation;
 
 /// A guest's failure comes back as a reply, so that the agent can read and repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub text: String,
+    /// They follow the text.
+    pub images: Vec<Image>,
     pub is_error: bool,
 }
 
-/// The value alone when that is all there is; what was written and the value under a heading
-/// when there is both.
+impl Reply {
+    pub(crate) fn fine(text: String) -> Reply {
+        Reply { text, images: Vec::new(), is_error: false }
+    }
+
+    pub(crate) fn error(text: String) -> Reply {
+        Reply { text, images: Vec::new(), is_error: true }
+    }
+}
+
+/// The value alone when that is all there is; what was written, the value and what was left behind
+/// under headings when there is more.
 pub fn reply(execution: &Execution, budget: Budget) -> Reply {
     let kept = format!("the whole is the resource {}", resource_uri(execution));
-    let Some(code) = execution.outcome.code() else {
-        let text = whole(&execution.output, execution.outcome.value());
-        return Reply { text: budget.cut(&text, &kept), is_error: false };
-    };
-    // The code stands first, however much there is to read.
-    let problem = format!("{code}: {}", explanation(execution));
-    let text = match execution.output.trim_end_matches('\n') {
-        "" => budget.cut(&problem, &kept),
-        output => {
-            let half = budget.halved();
-            format!("{}\n[output]\n{}", half.cut(&problem, &kept), half.cut(output, &kept))
+    let left = left::text(execution);
+    let budget = budget.without(left.chars().count());
+    let body = match execution.outcome.code() {
+        None => {
+            let value = execution.outcome.value();
+            let has_more = !left.is_empty() || !execution.images.shown.is_empty();
+            match said(&execution.output, value) {
+                Some(text) => budget.cut(&text, &kept),
+                None if has_more => String::new(),
+                None => "null".to_owned(),
+            }
+        }
+        // The code stands first, however much there is to read.
+        Some(code) => {
+            let problem = format!("{code}: {}", explanation(execution));
+            match execution.output.trim_end_matches('\n') {
+                "" => budget.cut(&problem, &kept),
+                output => {
+                    let half = budget.halved();
+                    format!("{}\n[output]\n{}", half.cut(&problem, &kept), half.cut(output, &kept))
+                }
+            }
         }
     };
-    Reply { text, is_error: true }
+    let text = match (body.as_str(), left.as_str()) {
+        ("", "") => left::image_count(execution),
+        (body, "") => body.to_owned(),
+        ("", left) => left.to_owned(),
+        (body, left) => format!("{body}\n{left}"),
+    };
+    let is_error = execution.outcome.code().is_some();
+    Reply { text, images: execution.images.shown.clone(), is_error }
 }
 
 /// All that was written, and the value if there is one.
 pub(crate) fn whole(output: &str, value: Option<&str>) -> String {
+    said(output, value).unwrap_or_else(|| "null".to_owned())
+}
+
+fn said(output: &str, value: Option<&str>) -> Option<String> {
     let output = output.trim_end_matches('\n');
     match (output, value) {
-        ("", None | Some("null")) => "null".to_owned(),
-        (output, None | Some("null")) => output.to_owned(),
-        ("", Some(value)) => shown(value),
-        (output, Some(value)) => format!("{output}\n[result]\n{}", shown(value)),
+        ("", None | Some("null")) => None,
+        (output, None | Some("null")) => Some(output.to_owned()),
+        ("", Some(value)) => Some(shown(value)),
+        (output, Some(value)) => Some(format!("{output}\n[result]\n{}", shown(value))),
     }
 }
 
@@ -52,11 +91,11 @@ pub fn failure(error: &ExecuteError) -> Reply {
         let _ = write!(text, ": {source}");
         cause = source.source();
     }
-    Reply { text, is_error: true }
+    Reply::error(text)
 }
 
 /// Where the whole output and value of an execution can be read.
-pub(crate) fn resource_uri(execution: &Execution) -> String {
+fn resource_uri(execution: &Execution) -> String {
     format!("codexec://executions/{}", execution.id)
 }
 
@@ -65,62 +104,6 @@ fn shown(json: &str) -> String {
     match json.starts_with('"') {
         true => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
         false => json.to_owned(),
-    }
-}
-
-/// What happened and what to do about it, without its code.
-pub fn explanation(execution: &Execution) -> String {
-    match &execution.outcome {
-        Outcome::Returned(_) => "it returned".to_owned(),
-        Outcome::Threw(thrown) => thrown_text(thrown),
-        Outcome::Stopped(limit) => limit_text(*limit, execution.limits),
-        Outcome::Crashed(Crash::Exited) => {
-            "the worker ended before the code did; nothing else was affected".to_owned()
-        }
-        Outcome::Exited { code } => format!("the program ended with exit code {code}"),
-        Outcome::Crashed(Crash::Killed { signal }) => {
-            format!("the program was killed by signal {signal}")
-        }
-        Outcome::Crashed(Crash::BadFrame) => {
-            "the worker broke the protocol and was ended".to_owned()
-        }
-        Outcome::Cancelled => "the execution was cancelled".to_owned(),
-    }
-}
-
-fn thrown_text(thrown: &Thrown) -> String {
-    let mut text = thrown.message.clone();
-    if let Some(at) = thrown.at {
-        let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
-    }
-    if let Some(stack) = &thrown.stack {
-        let _ = write!(text, "\n{}", stack.trim_end());
-    }
-    text
-}
-
-fn limit_text(limit: Limit, limits: Limits) -> String {
-    match limit {
-        Limit::Wall => format!(
-            "stopped after {} ms; do less, or ask for more with timeout_ms",
-            limits.wall.as_millis()
-        ),
-        Limit::Memory => format!("stopped: more than {} MiB of memory", limits.memory_bytes >> 20),
-        Limit::Cpu => format!("stopped: more than {} s of CPU time", limits.cpu.as_secs()),
-        Limit::Processes => format!("more than {} processes and threads", limits.processes),
-        Limit::OpenFiles => format!("more than {} open files", limits.open_files),
-        Limit::Disk => format!(
-            "more than {} MiB or {} files on disk",
-            limits.disk_bytes >> 20,
-            limits.disk_files
-        ),
-        Limit::Output => format!(
-            "stopped: more than {} bytes of output; print less, return what matters",
-            limits.output_bytes
-        ),
-        Limit::ToolCalls => {
-            format!("stopped: more than {} tool calls in one execution", limits.tool_calls)
-        }
     }
 }
 

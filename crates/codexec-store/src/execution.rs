@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Ending, ExecutionId, Outcome};
+use codexec_types::{Changes, Ending, ExecutionId, Limit, Outcome};
 
 /// All that is kept of one execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,6 +12,8 @@ pub struct Execution {
     pub output: Option<String>,
     /// A JSON text, or the part of it that the caller kept.
     pub value: Option<String>,
+    /// What it did to the directory it worked in.
+    pub changes: Changes,
 }
 
 /// One execution without its texts.
@@ -34,6 +36,12 @@ pub struct Summary {
     pub posture: Option<String>,
     pub peak_memory_bytes: Option<u64>,
     pub cpu: Option<Duration>,
+    /// The codes of the limits that it met without being stopped by them.
+    pub limits_met: Vec<String>,
+    /// Where the program ended by itself and said that it had failed.
+    pub exit_code: Option<i32>,
+    /// How many pictures it showed.
+    pub images: Option<u32>,
 }
 
 /// How an execution ended, and what it used. The caller bounds the texts.
@@ -47,6 +55,9 @@ pub struct Finish<'a> {
     pub posture: &'a str,
     pub peak_memory_bytes: Option<u64>,
     pub cpu: Option<Duration>,
+    pub changes: &'a Changes,
+    pub limits_met: &'a [Limit],
+    pub images: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use codexec_types::{Admitted, Ending, ExecutionId, Outcome};
+use codexec_types::{Admitted, Changes, Ending, ExecutionId, Limit, Outcome};
 use rusqlite::{
     Connection, OptionalExtension, Result, Row, named_params, params,
     types::{FromSqlError, Type},
@@ -40,6 +40,11 @@ pub(crate) struct Finished {
     posture: String,
     peak_memory_bytes: Option<i64>,
     cpu_us: Option<i64>,
+    /// A JSON text.
+    changes: Option<String>,
+    limits_met: Option<String>,
+    exit_code: Option<i32>,
+    images: u32,
 }
 
 impl Begun {
@@ -78,13 +83,18 @@ impl Begun {
 
 impl Finished {
     pub(crate) fn new(id: &ExecutionId, finish: Finish<'_>) -> Finished {
-        let (error_code, message) = match finish.ending {
+        let (error_code, message, exit_code) = match finish.ending {
             Ending::Outcome(Outcome::Threw(thrown)) => {
-                (Some(thrown.code.name()), Some(head(&thrown.message, MESSAGE_BYTES)))
+                (Some(thrown.code.name()), Some(head(&thrown.message, MESSAGE_BYTES)), None)
             }
-            Ending::Outcome(outcome) => (outcome.code(), None),
-            Ending::Failed { code } => (Some(code), None),
+            Ending::Outcome(outcome @ Outcome::Exited { code }) => {
+                (outcome.code(), Some(format!("exit code {code}")), Some(*code))
+            }
+            Ending::Outcome(outcome) => (outcome.code(), None, None),
+            Ending::Failed { code } => (Some(code), None, None),
         };
+        let is_changed = !finish.changes.is_empty();
+        let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
         Finished {
             id: id.clone(),
             status: Status::of(finish.ending),
@@ -97,11 +107,16 @@ impl Finished {
             posture: finish.posture.to_owned(),
             peak_memory_bytes: finish.peak_memory_bytes.map(|bytes| clamped(bytes.into())),
             cpu_us: finish.cpu.map(|cpu| clamped(cpu.as_micros())),
+            changes: is_changed.then(|| serde_json::to_string(finish.changes).unwrap_or_default()),
+            limits_met: (!met.is_empty()).then(|| met.join(",")),
+            exit_code,
+            images: finish.images,
         }
     }
 
     pub(crate) fn text_bytes(&self) -> usize {
-        self.output.len() + self.value.as_ref().map_or(0, String::len)
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.output.len() + optional(&self.value) + optional(&self.changes)
     }
 
     /// Whether it was running. A second end changes nothing.
@@ -111,7 +126,9 @@ impl Finished {
                  output = :output, value = :value, tool_calls = :tool_calls,
                  ended_ms = started_ms + :duration_us / 1000, duration_us = :duration_us,
                  posture = :posture,
-                 peak_memory_bytes = :peak_memory_bytes, cpu_us = :cpu_us
+                 peak_memory_bytes = :peak_memory_bytes, cpu_us = :cpu_us,
+                 changes = :changes, limits_met = :limits_met, exit_code = :exit_code,
+                 images = :images
              WHERE id = :id AND status = 'running'",
         )?;
         let changed = statement.execute(named_params! {
@@ -126,6 +143,10 @@ impl Finished {
             ":posture": self.posture,
             ":peak_memory_bytes": self.peak_memory_bytes,
             ":cpu_us": self.cpu_us,
+            ":changes": self.changes,
+            ":limits_met": self.limits_met,
+            ":exit_code": self.exit_code,
+            ":images": self.images,
         })?;
         Ok(changed == 1)
     }
@@ -140,7 +161,7 @@ pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Executio
 pub(crate) fn recent(conn: &Connection, limit: u32) -> Result<Vec<Summary>> {
     let mut statement = conn.prepare_cached(
         "SELECT id, language, status, error_code, message, started_ms, ended_ms, duration_us,
-             tool_calls, posture, peak_memory_bytes, cpu_us
+             tool_calls, posture, peak_memory_bytes, cpu_us, limits_met, exit_code, images
          FROM executions ORDER BY seq DESC LIMIT ?1",
     )?;
     statement.query_map([limit], summary)?.collect()
@@ -182,6 +203,16 @@ fn execution(row: &Row<'_>) -> Result<Execution> {
         input: row.get("input")?,
         output: row.get("output")?,
         value: row.get("value")?,
+        changes: changes(row)?,
+    })
+}
+
+fn changes(row: &Row<'_>) -> Result<Changes> {
+    let text: Option<String> = row.get("changes")?;
+    let parsed = text.map_or_else(|| Ok(Changes::default()), |text| serde_json::from_str(&text));
+    parsed.map_err(|err| {
+        let at = row.as_ref().column_index("changes").unwrap_or_default();
+        rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(err))
     })
 }
 
@@ -194,6 +225,7 @@ fn summary(row: &Row<'_>) -> Result<Summary> {
     let started: i64 = row.get("started_ms")?;
     let ended: Option<i64> = row.get("ended_ms")?;
     let peak: Option<i64> = row.get("peak_memory_bytes")?;
+    let limits_met: Option<String> = row.get("limits_met")?;
     Ok(Summary {
         id: word(row, "id", ExecutionId::parse)?,
         language: row.get("language")?,
@@ -207,6 +239,9 @@ fn summary(row: &Row<'_>) -> Result<Summary> {
         posture: row.get("posture")?,
         peak_memory_bytes: peak.map(i64::unsigned_abs),
         cpu: micros("cpu_us")?,
+        limits_met: limits_met.iter().flat_map(|met| met.split(',').map(str::to_owned)).collect(),
+        exit_code: row.get("exit_code")?,
+        images: row.get("images")?,
     })
 }
 

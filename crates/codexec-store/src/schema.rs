@@ -13,7 +13,10 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::StoreError;
 
 /// The n-th brings the schema to version n. Never edit one that was released.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001_executions.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001_executions.sql"),
+    include_str!("../migrations/0002_what_it_left.sql"),
+];
 
 /// How long a write waits for another process's.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);

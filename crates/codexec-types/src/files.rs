@@ -49,3 +49,6 @@ impl Files {
         Err(DirRefusal::NotAllowed(self.allowed.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,3 +55,6 @@ impl fmt::Display for Language {
         f.write_str(self.name())
     }
 }
+
+#[cfg(test)]
+mod tests;

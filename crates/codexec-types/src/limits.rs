@@ -62,3 +62,6 @@ impl Limit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

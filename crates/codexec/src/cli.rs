@@ -43,7 +43,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// typescript, javascript, ts or js; by default as the file's name ends, else typescript
+    /// typescript, javascript, python, bash or node, or ts, js, py, sh, mjs; by default as the
+    /// file's name ends, else typescript
     #[arg(short, long)]
     pub(crate) language: Option<String>,
     /// The code; without it and without --file it is read from standard input
@@ -57,6 +58,10 @@ pub(crate) struct Exec {
     /// How long it may run, for example 500ms, 10s or 2m
     #[arg(short, long, value_parser = duration)]
     pub(crate) timeout: Option<std::time::Duration>,
+    /// A directory of yours to work in, beside those that the settings allow; not for typescript
+    /// and javascript, which have no files
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) working_dir: Option<PathBuf>,
     /// The tools it may call, for example github.* or time.get_current_time; "" denies all
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) allowed_tools: Option<Vec<String>>,

@@ -24,7 +24,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         let command = cli.command.unwrap_or(Command::Serve);
         // An agent rather has most tools soon; a person who asks for a list wants it whole.
         let patience = match command {
@@ -38,5 +38,8 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Tools(args) => tools::run(&parts, args).await,
             Command::Doctor { json } => doctor::run(&parts, json).await,
         }
-    })
+    });
+    // A disk that does not answer must not keep us: what has to be written is written.
+    runtime.shutdown_background();
+    done
 }

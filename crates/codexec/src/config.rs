@@ -1,66 +1,41 @@
 //! Settings in two stages: the file as people write it, and what the code reads.
 
+mod file;
+mod files;
+mod guests;
+mod limits;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use codexec_exec::Python;
 use codexec_sandbox::Layer;
-use codexec_types::{
-    InvalidPattern, Language, Limits, Policy, ServerName, ToolFilter, ToolPattern,
-};
-use serde::Deserialize;
+use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
 
-/// `config.toml` as written: everything optional, unknown keys refused.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(crate) struct File {
-    limits: LimitsFile,
-    sandbox: SandboxFile,
-    workers: WorkersFile,
-    tools: ToolsFile,
-}
+pub(crate) use file::File;
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-struct LimitsFile {
-    /// What an execution gets that asks for nothing.
-    timeout_ms: Option<u64>,
-    /// The most one may ask for.
-    max_timeout_ms: Option<u64>,
-    memory_mib: Option<u64>,
-    output_kib: Option<u64>,
-    tool_calls: Option<u32>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-struct SandboxFile {
-    /// Layers that may be missing, by name.
-    lowered: Vec<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-struct WorkersFile {
-    max: Option<usize>,
-    warm: Option<usize>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-struct ToolsFile {
-    /// The tools that code may call. Not set: all. Empty: none.
-    allowed: Option<Vec<String>>,
-}
-
-/// The settings in force: nothing optional, nothing invalid, no serde.
+/// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
 pub(crate) struct Config {
     /// Its tools are set when the servers are known: [`Config::tools_of`].
     pub(crate) policy: Policy,
     allowed: Option<Vec<String>>,
+    pub(crate) python: Python,
+    pub(crate) node: Option<PathBuf>,
+    /// What guests find in their environment beside what each gets.
+    pub(crate) environment: Vec<(String, String)>,
     pub(crate) lowered: Vec<Layer>,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
+}
+
+/// Where we were started: what settings mean depends on it.
+pub(crate) struct Place {
+    pub(crate) cores: usize,
+    pub(crate) user_home: Option<PathBuf>,
+    /// Where our own state is.
+    pub(crate) state: PathBuf,
+    pub(crate) here: Option<PathBuf>,
+    pub(crate) variable: fn(&str) -> Option<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +48,18 @@ pub(crate) enum ConfigError {
     Range { key: &'static str, value: u64, min: u64, max: u64 },
     #[error("`sandbox.lowered` names {0:?}; the layers are {1}")]
     Layer(String, String),
+    #[error("`languages.enabled` names {0:?}; the languages are {all}", all = languages())]
+    Language(String),
+    #[error("`languages.enabled` is empty; name at least one of {all}", all = languages())]
+    NoLanguage,
+    #[error("`{key} = {path:?}` is not a whole path; write it from `/` or `~/` on")]
+    NotWhole { key: &'static str, path: PathBuf },
+    #[error("`python.interpreter` and `python.venv` are both set; keep one")]
+    TwoPythons,
+    #[error("`python.preload` names {0:?}; write modules like \"numpy\" or \"os.path\"")]
+    Module(String),
+    #[error("`environment.{name}` cannot be given to code: {why}")]
+    Variable { name: String, why: &'static str },
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -80,77 +67,33 @@ pub(crate) enum ConfigError {
 const MAX_CODE_BYTES: usize = 1 << 20;
 const MAX_INPUT_BYTES: usize = 4 << 20;
 
-impl File {
-    /// A file that is not there says nothing, unless somebody named it.
-    pub(crate) fn read(path: &Path, is_named: bool) -> Result<File, ConfigError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => {
-                toml::from_str(&text).map_err(|error| ConfigError::Parse(path.to_owned(), error))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
-                Ok(File::default())
-            }
-            Err(error) => Err(ConfigError::Read(path.to_owned(), error)),
-        }
-    }
-}
-
 impl Config {
-    pub(crate) fn new(file: &File, cores: usize) -> Result<Config, ConfigError> {
-        let limits = &file.limits;
-        let default = Limits::DEFAULT;
-        let max_ms =
-            within("limits.max-timeout-ms", limits.max_timeout_ms, 300_000, 1..=86_400_000)?;
-        let wall_ms =
-            within("limits.timeout-ms", limits.timeout_ms, 30_000.min(max_ms), 1..=max_ms)?;
-        let memory = within(
-            "limits.memory-mib",
-            limits.memory_mib,
-            default.memory_bytes >> 20,
-            32..=65_536,
-        )?;
-        let output =
-            within("limits.output-kib", limits.output_kib, default.output_bytes >> 10, 1..=65_536)?;
-        let calls = within(
-            "limits.tool-calls",
-            limits.tool_calls.map(u64::from),
-            default.tool_calls.into(),
-            0..=100_000,
-        )?;
-        let as_u64 = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-        let max =
-            within("workers.max", file.workers.max.map(as_u64), as_u64(cores * 8), 1..=1_024)?;
-        let warm = within(
-            "workers.warm",
-            file.workers.warm.map(as_u64),
-            as_u64(cores * 2).min(max),
-            0..=max,
-        )?;
+    pub(crate) fn new(file: &File, place: &Place) -> Result<Config, ConfigError> {
+        let (limits, max_wall) = limits::limits(&file.limits)?;
+        let cores = u64::try_from(place.cores).unwrap_or(u64::MAX);
+        let max = limits::within("workers.max", file.workers.max, cores * 8, 1..=1_024)?;
+        let warm =
+            limits::within("workers.warm", file.workers.warm, (cores * 2).min(max), 0..=max)?;
         Ok(Config {
             policy: Policy {
-                languages: Language::ALL.to_vec(),
+                languages: guests::languages(&file.languages)?,
                 code_bytes: MAX_CODE_BYTES,
                 input_bytes: MAX_INPUT_BYTES,
-                limits: Limits {
-                    wall: Duration::from_millis(wall_ms),
-                    memory_bytes: memory << 20,
-                    output_bytes: output << 10,
-                    tool_calls: u32::try_from(calls).unwrap_or(u32::MAX),
-                    ..default
-                },
-                max_wall: Duration::from_millis(max_ms),
+                limits,
+                max_wall,
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
-                files: codexec_types::Files::default(),
+                files: files::files(&file.files, place),
             },
             allowed: file.tools.allowed.clone(),
+            python: guests::python(&file.python, place)?,
+            node: guests::node(&file.node, place)?,
+            environment: guests::environment(&file.environment, place)?,
             lowered: lowered(&file.sandbox)?,
             max_workers: usize::try_from(max).unwrap_or(1),
             warm_workers: usize::try_from(warm).unwrap_or(1),
         })
     }
-}
 
-impl Config {
     /// The tools that code may call, now that it is known which servers there are: a `__` in a
     /// server's name is told from the separator by them.
     pub(crate) fn tools_of(&self, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
@@ -158,17 +101,14 @@ impl Config {
     }
 }
 
-fn within(
-    key: &'static str,
-    value: Option<u64>,
-    default: u64,
-    range: std::ops::RangeInclusive<u64>,
-) -> Result<u64, ConfigError> {
-    let value = value.unwrap_or(default);
-    if range.contains(&value) {
-        return Ok(value);
+impl Place {
+    /// `~` and `~/x` are the home directory's, where there is one.
+    fn expanded(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.user_home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
     }
-    Err(ConfigError::Range { key, value, min: *range.start(), max: *range.end() })
 }
 
 fn tools(allowed: Option<&[String]>, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
@@ -178,7 +118,7 @@ fn tools(allowed: Option<&[String]>, servers: &[ServerName]) -> Result<ToolFilte
     Ok(ToolFilter::only(patterns?))
 }
 
-fn lowered(file: &SandboxFile) -> Result<Vec<Layer>, ConfigError> {
+fn lowered(file: &file::Sandbox) -> Result<Vec<Layer>, ConfigError> {
     let layer = |name: &String| {
         Layer::parse(name).ok_or_else(|| {
             let names: Vec<&str> = Layer::ALL.iter().map(|layer| layer.name()).collect();
@@ -186,6 +126,10 @@ fn lowered(file: &SandboxFile) -> Result<Vec<Layer>, ConfigError> {
         })
     };
     file.lowered.iter().map(layer).collect()
+}
+
+fn languages() -> String {
+    Language::ALL.map(Language::name).join(", ")
 }
 
 #[cfg(test)]

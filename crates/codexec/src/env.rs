@@ -64,7 +64,7 @@ pub(crate) fn for_upstreams() -> Vec<(String, String)> {
     names.into_iter().filter_map(|name| Some((name.to_owned(), variable(name)?))).collect()
 }
 
-/// `HOME`: the user's own directory.
+/// `HOME`: the user's own directory, `~` in settings.
 pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }

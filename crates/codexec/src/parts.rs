@@ -10,7 +10,7 @@ use codexec_gateway::{Gateway, Problem, Warden};
 use codexec_server::{App, Records};
 
 use crate::cli::Common;
-use crate::config::{Config, File};
+use crate::config::{Config, File, Place};
 use crate::{env, servers};
 
 /// Everything that was read, before anything is started.
@@ -26,10 +26,17 @@ impl Parts {
     /// `catalogue_wait`: how long a list waits for servers that are still starting.
     pub(crate) fn read(common: &Common, catalogue_wait: Duration) -> anyhow::Result<Parts> {
         let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
+        let home = std::path::absolute(&home).context("CODEXEC_HOME")?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
         let file = File::read(&path, common.config.is_some())?;
-        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        let mut config = Config::new(&file, cores).context(path.display().to_string())?;
+        let place = Place {
+            cores: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
+            user_home: env::user_home(),
+            state: home.clone(),
+            here: std::env::current_dir().ok(),
+            variable: env::variable,
+        };
+        let mut config = Config::new(&file, &place).context(path.display().to_string())?;
         let program = std::env::current_exe().context("cannot find our own program")?;
         let parsed = servers::read(&common.mcp_config, &program)?;
         let warden = Warden::new(program.clone(), "warden");
@@ -49,11 +56,11 @@ impl Parts {
             programs_role: "zygote-programs",
             mounter_role: "mounter",
             limits: self.config.policy.limits,
-            python: codexec_exec::Python::default(),
-            node: None,
+            python: self.config.python.clone(),
+            node: self.config.node.clone(),
             path: env::path(),
             home: env::user_home(),
-            environment: Vec::new(),
+            environment: self.config.environment.clone(),
             max: self.config.max_workers,
             warm: self.config.warm_workers,
             queue: 200,
@@ -69,7 +76,7 @@ impl Parts {
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let records = Records::at(self.home.join("codexec.db"));
+        let records = Records::at(self.home.clone());
         Ok(App::new(self.config.policy, workers, self.gateway, records))
     }
 }

@@ -35,8 +35,8 @@ const OWNED: &[(&str, &[&str])] = &[
     ("rusqlite", &["codexec-store"]),
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),
-    // The gateway ends the process groups of its servers.
-    ("nix", &["codexec-sandbox", "codexec-gateway", "codexec-js"]),
+    // The gateway ends the process groups of its servers, the server opens kept files link by link.
+    ("nix", &["codexec-sandbox", "codexec-gateway", "codexec-js", "codexec-server"]),
     ("axum", &["codexec-server"]),
     ("clap", &["codexec"]),
     ("anyhow", &["codexec", "xtask"]),

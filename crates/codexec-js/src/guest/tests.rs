@@ -60,6 +60,7 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard
             FromGuest::Output { stream: Stream::Out, text } => heard.out.push_str(&text),
             FromGuest::Output { stream: Stream::Err, text } => heard.err.push_str(&text),
             FromGuest::Progress(text) => heard.progress.push(text),
+            FromGuest::Image(image) => panic!("this guest has no pictures: {image:?}"),
             FromGuest::Ask { id, ask } => {
                 unanswered.push(Answer { id, result: answer(&ask) });
                 heard.asks.push(ask);

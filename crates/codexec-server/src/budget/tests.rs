@@ -15,3 +15,13 @@ fn what_does_not_fit_is_cut_between_characters_and_says_so_first() {
          äöü\n[... 6 characters left out ...]\nxy"
     );
 }
+
+#[test]
+fn a_budget_shrinks_to_what_is_left() {
+    let budget = Budget { chars: 100, head: 40, tail: 40 };
+    assert_eq!(budget.without(0), budget);
+    assert_eq!(budget.without(11), Budget { chars: 89, head: 34, tail: 34 });
+    assert_eq!(budget.without(60), Budget { chars: 40, head: 10, tail: 10 });
+    assert_eq!(budget.without(1_000), Budget { chars: 0, head: 0, tail: 0 });
+    assert!(budget.without(1_000).cut("something", "it is kept").starts_with("[cut: 9 characters"));
+}

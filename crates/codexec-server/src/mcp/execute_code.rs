@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_types::{Asked, Json, Language, Policy, Request};
+use codexec_types::{Asked, Json, Language, Policy};
 use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, MetaObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
@@ -9,9 +9,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
+use super::content;
 use super::fields::{FieldError, Fields};
-use super::text;
-use crate::{App, Budget, Execution, Progress, Reply, failure, reply};
+use crate::{App, Budget, Execution, Progress, Reply, Wanted, failure, reply};
 
 /// How often a client that asked for it hears that the code still runs.
 const HEARTBEAT: Duration = Duration::from_secs(2);
@@ -21,16 +21,16 @@ pub(super) async fn call(
     arguments: Map<String, Value>,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
-    let request = match request(arguments, &app.policy) {
-        Ok(request) => request,
+    let wanted = match wanted(arguments, &app.policy) {
+        Ok(wanted) => wanted,
         Err(error) => {
-            return text(Reply { text: format!("INVALID_ARGS: {error}"), is_error: true });
+            return content(Reply::error(format!("INVALID_ARGS: {error}")));
         }
     };
     let (sender, receiver) = watch::channel(Progress::default());
     let (runner, cancel) = (Arc::clone(app), context.ct.clone());
     // A task of its own, so that a client that leaves cancels by token and never by drop.
-    let mut running = tokio::spawn(async move { runner.execute(request, cancel, sender).await });
+    let mut running = tokio::spawn(async move { runner.execute(wanted, cancel, sender).await });
     let token = context.meta.get_progress_token();
     let executed = tokio::select! {
         executed = &mut running => executed,
@@ -38,28 +38,29 @@ pub(super) async fn call(
     };
     match executed {
         Ok(Ok(execution)) => {
-            let mut result = text(reply(&execution, Budget::DEFAULT));
+            let mut result = content(reply(&execution, Budget::DEFAULT));
             result.meta = Some(meta(&execution));
             result
         }
         Ok(Err(error)) => {
             tracing::debug!(%error, code = error.code(), "not executed");
-            text(failure(&error))
+            content(failure(&error))
         }
         Err(_) => {
             let sorry = "INTERNAL_ERROR: this execution ended by a fault of codexec's own";
-            text(Reply { text: sorry.to_owned(), is_error: true })
+            content(Reply::error(sorry.to_owned()))
         }
     }
 }
 
-fn request(arguments: Map<String, Value>, policy: &Policy) -> Result<Request, FieldError> {
+fn wanted(arguments: Map<String, Value>, policy: &Policy) -> Result<Wanted, FieldError> {
     let mut fields = Fields::new(arguments);
     let code = fields.required_text("code")?;
     let names = Language::ALL.map(|language| (language.name(), language));
     let short = Language::ALL.map(|language| (language.short(), language));
     let language = fields.choice("language", &[names, short].concat())?;
     let input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
+    let working_dir = fields.text("working_dir")?.map(Into::into);
     let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
     let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
     let allowed_tools = fields.texts("allowed_tools")?;
@@ -68,11 +69,11 @@ fn request(arguments: Map<String, Value>, policy: &Policy) -> Result<Request, Fi
     let calls = fields.number("max_tool_calls", 0..=most)?;
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
     fields.finish()?;
-    Ok(Request {
+    Ok(Wanted {
         language: language.unwrap_or(Language::TypeScript),
         code,
         input,
-        working_dir: None,
+        working_dir,
         asked: Asked { wall, tool_calls, allowed_tools, allowed_servers },
     })
 }
@@ -119,6 +120,7 @@ fn meta(execution: &Execution) -> MetaObject {
         "tool_calls": execution.usage.tool_calls,
         "cpu_ms": execution.usage.cpu.as_secs_f64() * 1e3,
         "peak_memory_bytes": execution.usage.peak_memory_bytes,
+        "limits_met": execution.limits_met.iter().map(|limit| limit.code()).collect::<Vec<_>>(),
     });
     meta.0.insert("codexec/execution".to_owned(), about);
     meta

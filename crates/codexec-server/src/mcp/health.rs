@@ -8,7 +8,7 @@ use crate::{App, Budget, Reply};
 
 pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> Reply {
     if let Err(error) = Fields::new(arguments).finish() {
-        return Reply { text: format!("INVALID_ARGS: {error}"), is_error: true };
+        return Reply::error(format!("INVALID_ARGS: {error}"));
     }
     let (sandbox, is_sandboxed) = match app.workers.posture().await {
         Ok(posture) => {
@@ -43,7 +43,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         "servers": servers,
     });
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    Reply { text, is_error: false }
+    Reply::fine(text)
 }
 
 fn server(health: &ServerHealth) -> Value {

@@ -9,10 +9,10 @@ const MAX_QUERY_CHARS: usize = 1_000;
 pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
     let query = match query(arguments) {
         Ok(query) => query,
-        Err(error) => return Reply { text: format!("INVALID_ARGS: {error}"), is_error: true },
+        Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
     let found = app.gateway.search(&query, &app.policy.tools).await;
-    Reply { text: text(&found, Budget::DEFAULT), is_error: false }
+    Reply::fine(text(&found, Budget::DEFAULT))
 }
 
 fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {

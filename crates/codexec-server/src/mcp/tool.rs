@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use codexec_types::Language;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -16,8 +17,9 @@ fn execute_code() -> Tool {
         "type": "object",
         "properties": {
             "code": {"type": "string"},
-            "language": {"enum": ["typescript", "javascript"]},
+            "language": {"enum": Language::ALL.map(Language::name)},
             "input": {"description": "any JSON, `input` in the code"},
+            "working_dir": {"type": "string", "description": "whole path; python, bash, node"},
             "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
             "allowed_tools": {
                 "type": "array",
@@ -29,9 +31,10 @@ fn execute_code() -> Tool {
         },
         "required": ["code"],
     });
-    let description = "Run code in a sandbox (no files, no network) that can call every MCP tool: \
-        `await tools.server.tool({..})`, `searchTools(query)`, `getToolSchema(name)`, `help()`. \
-        The last expression or `return` is the result; console.log is shown too. \
+    let description = "Run code in a sandbox (no network) that can call every MCP tool: \
+        `await tools.server.tool({..})`, `searchTools(query)`, `getToolSchema(name)`, `help()`; \
+        Python the same in snake_case, Bash `mcp server tool --arg x`. The result is the last \
+        expression (JS: or `return`), what is printed, new files, figures. \
         Do loops and filtering here.";
     let annotations = ToolAnnotations::with_title("Run code").destructive(true).open_world(true);
     tool("execute_code", description, schema, annotations)

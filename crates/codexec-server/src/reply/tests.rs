@@ -1,22 +1,41 @@
 use std::time::Duration;
 
 use codexec_exec::Usage;
-use codexec_types::{ExecutionId, Json, Position, ThrownCode};
+use codexec_types::{
+    Artifact, Changes, Crash, ExecutionId, ImageType, Json, Limit, Limits, Outcome, Position,
+    Thrown, ThrownCode,
+};
 
 use super::*;
+use crate::Images;
 
-#[track_caller]
-fn check(output: &str, outcome: Outcome, expected: &str) {
-    let execution = Execution {
+fn execution(output: &str, outcome: Outcome) -> Execution {
+    Execution {
         id: ExecutionId::from_bits(1),
         outcome,
         limits: Limits::DEFAULT,
         output: output.to_owned(),
+        images: Images::default(),
+        changes: Changes::default(),
+        limits_met: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,
-    };
+    }
+}
+
+#[track_caller]
+fn check(output: &str, outcome: Outcome, expected: &str) {
     let budget = Budget { chars: 100, head: 5, tail: 5 };
-    assert_eq!(reply(&execution, budget).text, expected);
+    assert_eq!(reply(&execution(output, outcome), budget).text, expected);
+}
+
+#[track_caller]
+fn check_whole(execution: &Execution, expected: &str) {
+    assert_eq!(reply(execution, Budget::DEFAULT).text, expected);
+}
+
+fn file(path: &str, bytes: u64) -> Artifact {
+    Artifact { path: path.to_owned(), bytes }
 }
 
 fn returned(json: &str) -> Outcome {
@@ -54,4 +73,117 @@ fn long_texts_are_cut() {
          codexec://executions/exec_00000000000000000000000000000001]\n\
          xxxxx\n[... 190 characters left out ...]\nxxxxx",
     );
+}
+
+fn changed() -> Changes {
+    Changes {
+        created: vec![file("plot.png", 12_345), file("a\nb\u{202e}.txt", 0)],
+        modified: vec![file("data.csv", 1_234_567)],
+        deleted: vec![file("old.txt", 5)],
+        left_out: 0,
+        refused: vec![".mcp.json".to_owned()],
+    }
+}
+
+const CHANGED: &str = "[artifacts]\n\
+    created plot.png (12,345 bytes)\n\
+    created a\\nb\\u{202e}.txt (0 bytes)\n\
+    modified data.csv (1,234,567 bytes)\n\
+    deleted old.txt\n\
+    refused .mcp.json: it would run by itself on your side, so it was taken away";
+
+#[test]
+fn what_was_left_behind_follows_what_was_said() {
+    let with = |output: &str, outcome: Outcome| {
+        let mut execution = execution(output, outcome);
+        execution.changes = changed();
+        execution
+    };
+    check_whole(&with("", returned("null")), CHANGED);
+    check_whole(&with("hi\n", returned("null")), &format!("hi\n{CHANGED}"));
+    check_whole(&with("hi\n", returned("1")), &format!("hi\n[result]\n1\n{CHANGED}"));
+    check_whole(
+        &with("hi\n", Outcome::Exited { code: 3 }),
+        &format!("NONZERO_EXIT: the program ended with exit code 3\n[output]\nhi\n{CHANGED}"),
+    );
+    let mut limited = with("", returned("null"));
+    limited.limits_met = vec![Limit::Disk, Limit::Processes];
+    check_whole(
+        &limited,
+        &format!(
+            "{CHANGED}\n[limits]\nDISK_LIMIT: more than 256 MiB or 16384 files on disk\n\
+             PROCESS_LIMIT: more than 128 processes and threads"
+        ),
+    );
+    limited.changes = Changes::default();
+    limited.limits_met = vec![Limit::OpenFiles];
+    check_whole(&limited, "[limits]\nOPEN_FILES_LIMIT: more than 1024 open files");
+}
+
+#[test]
+fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
+    let mut many = execution("", returned("null"));
+    many.changes.created = (0..30).map(|n| file(&format!("f{n}"), 1)).collect();
+    let lines = |execution: &Execution| {
+        let text = reply(execution, Budget::DEFAULT).text;
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let told = lines(&many);
+    assert_eq!(told.len(), 22);
+    assert_eq!(told[20], "created f19 (1 bytes)");
+    let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
+    assert_eq!(told[21], format!("... and 10 more: {rest}"));
+    // What was refused is told all the same.
+    many.changes.refused = (0..7).map(|n| format!(".hook{n}")).collect();
+    many.changes.left_out = 100;
+    let told = lines(&many);
+    assert_eq!(told.len(), 22);
+    assert!(told[16].starts_with("refused .hook0: "), "{told:?}");
+    assert_eq!(told[21], format!("... and 117 more: {rest}"));
+    // Nothing is left out of a short list, whatever it is made of.
+    many.changes = Changes::default();
+    many.changes.refused = (0..20).map(|n| format!(".hook{n}")).collect();
+    assert_eq!(lines(&many).len(), 21);
+}
+
+#[test]
+fn hostile_names_do_not_break_the_budget() {
+    let mut hostile = execution(&"x".repeat(50_000), returned("null"));
+    for letter in ["n", "\u{e0041}", "\n"] {
+        hostile.changes.created = (0..20).map(|_| file(&letter.repeat(4_000), 1)).collect();
+        let text = reply(&hostile, Budget::DEFAULT).text;
+        assert!(text.chars().count() <= 10_000, "{}", text.chars().count());
+    }
+}
+
+#[test]
+fn pictures_stand_beside_the_text() {
+    let mut shown = execution("", returned("null"));
+    let image = Image { mime: ImageType::Png, base64: "iVBORw0KGgo=".to_owned() };
+    shown.images.shown = vec![image.clone()];
+    let said = reply(&shown, Budget::DEFAULT);
+    assert_eq!((said.text.as_str(), said.images), ("[1 image]", vec![image.clone()]));
+    shown.images.shown = vec![image.clone(), image];
+    check_whole(&shown, "[2 images]");
+    shown.output = "hi".to_owned();
+    check_whole(&shown, "hi");
+    shown.images.left_out = 3;
+    check_whole(&shown, "hi\n[images]\n2 shown, 3 left out: too many, too large, or no images");
+}
+
+#[test]
+fn signals_have_names() {
+    let killed = |signal| Outcome::Crashed(Crash::Killed { signal });
+    check("", killed(9), "CRASHED: the program was killed by signal 9 (SIGKILL)");
+    check("", killed(11), "CRASHED: the program was killed by signal 11 (SIGSEGV)");
+    check("", killed(42), "CRASHED: the program was killed by signal 42");
+}
+
+#[test]
+fn every_limit_has_its_words() {
+    let stopped = Outcome::Stopped;
+    check("", stopped(Limit::Cpu), "CPU_LIMIT: stopped: more than 120 s of CPU time");
+    check("", stopped(Limit::Memory), "MEMORY_LIMIT: stopped: more than 512 MiB of memory");
+    let expected = "PROCESS_LIMIT: stopped: more than 128 processes and threads";
+    check("", stopped(Limit::Processes), expected);
 }

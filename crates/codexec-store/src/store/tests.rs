@@ -7,8 +7,8 @@ use std::{
 };
 
 use codexec_types::{
-    Asked, Crash, Ending, Json, Language, Limit, Limits, Outcome, Policy, Request, Thrown,
-    ThrownCode, ToolFilter,
+    Artifact, Asked, Changes, Crash, Ending, Json, Language, Limit, Limits, Outcome, Policy,
+    Request, Thrown, ThrownCode, ToolFilter,
 };
 
 use super::*;
@@ -43,6 +43,9 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         posture: Some("user,pid,mount".to_owned()),
         peak_memory_bytes: Some(1 << 20),
         cpu: Some(Duration::from_micros(900)),
+        limits_met: vec![],
+        exit_code: None,
+        images: Some(2),
     };
     assert_eq!(store.recent(10).await.unwrap(), vec![summary.clone()]);
     let whole = Execution {
@@ -51,6 +54,7 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         input: "null".to_owned(),
         output: Some("hello\n".to_owned()),
         value: Some("42".to_owned()),
+        changes: Changes::default(),
     };
     assert_eq!(ended, whole);
     assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 1 });
@@ -64,10 +68,63 @@ async fn every_ending_has_its_words() {
     assert_eq!(outcome(Outcome::Threw(thrown("no".into()))).await, "threw RUNTIME_ERROR no");
     assert_eq!(outcome(Outcome::Stopped(Limit::Wall)).await, "stopped TIMEOUT -");
     assert_eq!(outcome(Outcome::Crashed(Crash::Exited)).await, "crashed CRASHED -");
+    assert_eq!(outcome(Outcome::Exited { code: 3 }).await, "threw NONZERO_EXIT exit code 3");
     assert_eq!(outcome(Outcome::Cancelled).await, "cancelled CANCELLED -");
     assert_eq!(ending(Ending::Failed { code: "busy" }).await, "failed busy -");
     let long = outcome(Outcome::Threw(thrown("ä".repeat(20_000)))).await;
     assert_eq!(long.len(), "threw RUNTIME_ERROR ".len() + (16 << 10));
+}
+
+#[tokio::test]
+async fn what_an_execution_left_behind_is_kept() {
+    let store = Store::in_memory().await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    let file = |path: &str| Artifact { path: path.to_owned(), bytes: 7 };
+    let changes = Changes {
+        created: vec![file("plot.png"), file("sub/\"\n\u{202e}.txt")],
+        modified: vec![file("data.csv")],
+        deleted: vec![file("old.txt")],
+        left_out: 13,
+        refused: vec![".mcp.json".to_owned()],
+    };
+    let outcome = Outcome::Exited { code: 3 };
+    let finish = Finish {
+        changes: &changes,
+        limits_met: &[Limit::Disk, Limit::Processes],
+        images: 1,
+        ..finish(Ending::Outcome(&outcome))
+    };
+    store.finish(&id, finish).await.unwrap();
+    let kept = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(kept.changes, changes);
+    assert_eq!(kept.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
+    assert_eq!((kept.summary.exit_code, kept.summary.images), (Some(3), Some(1)));
+    assert_eq!(store.recent(1).await.unwrap(), [kept.summary]);
+}
+
+/// A database that the first release wrote.
+#[tokio::test]
+async fn an_older_database_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("codexec.db");
+    let old = Connection::open(&path).unwrap();
+    old.execute_batch(include_str!("../../migrations/0001_executions.sql")).unwrap();
+    let id = ExecutionId::from_bits(1);
+    let row = "INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, \
+               code, output) VALUES (?1, 'x', 'returned', 5, 'typescript', 1, 'null', '1', 'hi')";
+    old.execute(row, [id.as_str()]).unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    drop(old);
+    let store = Store::open(&path).await.unwrap();
+    let kept = store.get(&id).await.unwrap().unwrap();
+    assert_eq!((kept.output.as_deref(), &kept.changes), (Some("hi"), &NOTHING));
+    let summary = kept.summary;
+    assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
+    let id = ExecutionId::from_bits(2);
+    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    assert_eq!(store.get(&id).await.unwrap().unwrap().summary.images, Some(2));
 }
 
 #[tokio::test]
@@ -201,7 +258,7 @@ async fn a_newer_schema_is_refused() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} has schema version 99, and this codexec knows versions up to 1; \
+            "the database {path} has schema version 99, and this codexec knows versions up to 2; \
              update codexec, or choose another CODEXEC_HOME"
         )
     );
@@ -293,8 +350,14 @@ fn finish(ending: Ending<'_>) -> Finish<'_> {
         posture: "user,pid,mount",
         peak_memory_bytes: Some(1 << 20),
         cpu: Some(Duration::from_micros(900)),
+        changes: &NOTHING,
+        limits_met: &[],
+        images: 2,
     }
 }
+
+static NOTHING: Changes =
+    Changes { created: vec![], modified: vec![], deleted: vec![], left_out: 0, refused: vec![] };
 
 fn admitted(code: &str) -> Admitted {
     let policy = Policy {

@@ -67,3 +67,77 @@ fn an_empty_list_in_the_request_denies_all() {
     let admitted = policy().admit(no_servers, &[]).expect("admitted");
     assert!(!admitted.tools().allows_server("fake"));
 }
+
+fn in_dir(language: Language, path: &str) -> Request {
+    let found = FoundDir { path: path.into(), device: 1, inode: 2, uid: 3, gid: 4 };
+    Request { language, working_dir: Some(found), ..request("1") }
+}
+
+fn with_files() -> Policy {
+    let files = Files {
+        allowed: vec!["/home/ann/work".into(), "/srv".into()],
+        forbidden: vec!["/home/ann/.ssh".into()],
+        is_writable: true,
+    };
+    Policy { languages: Language::ALL.to_vec(), files, ..policy() }
+}
+
+#[track_caller]
+fn dir_refused(policy: &Policy, request: Request, code: &str, expected: &str) {
+    let refusal = policy.admit(request, &[]).expect_err("refused");
+    assert_eq!((refusal.code(), refusal.to_string().as_str()), (code, expected));
+}
+
+#[test]
+fn a_working_dir_is_only_for_languages_that_have_files() {
+    for language in [Language::TypeScript, Language::JavaScript] {
+        dir_refused(
+            &with_files(),
+            in_dir(language, "/srv/data"),
+            "INVALID_ARGS",
+            &format!("working_dir: {language} code has no files; use python, bash or node"),
+        );
+    }
+}
+
+#[test]
+fn a_working_dir_has_to_be_allowed() {
+    dir_refused(
+        &with_files(),
+        in_dir(Language::Python, "/opt"),
+        "WORKING_DIR_NOT_ALLOWED",
+        "working_dir: /opt is not allowed; allowed are /home/ann/work, /srv (`files.allowed` in \
+         config.toml)",
+    );
+    for path in ["/home/ann/.ssh", "/home/ann/.ssh/keys", "/home/ann"] {
+        dir_refused(
+            &with_files(),
+            in_dir(Language::Bash, path),
+            "WORKING_DIR_NOT_ALLOWED",
+            &format!("working_dir: {path} may never be used: /home/ann/.ssh is private"),
+        );
+    }
+    let none = Policy { languages: Language::ALL.to_vec(), ..policy() };
+    dir_refused(
+        &none,
+        in_dir(Language::Node, "/srv"),
+        "WORKING_DIR_NOT_ALLOWED",
+        "working_dir: /srv is not allowed: `files.allowed` in config.toml is empty",
+    );
+}
+
+#[test]
+fn an_allowed_working_dir_is_admitted_as_it_was_found() {
+    let mut policy = with_files();
+    for (language, is_writable) in
+        [(Language::Python, true), (Language::Bash, false), (Language::Node, true)]
+    {
+        policy.files.is_writable = is_writable;
+        let request = in_dir(language, "/home/ann/work/project");
+        let found = request.working_dir.clone().expect("set above");
+        let admitted = policy.admit(request, &[]).expect("admitted");
+        assert_eq!(admitted.working_dir(), Some(&WorkingDir { found, is_writable }));
+    }
+    let admitted = policy.admit(request("1"), &[]).expect("admitted");
+    assert_eq!(admitted.working_dir(), None);
+}

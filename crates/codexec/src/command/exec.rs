@@ -1,9 +1,10 @@
 use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_server::{Budget, ExecuteError, Execution, Progress, explanation, reply};
-use codexec_types::{Asked, Json, Language, Outcome, Refusal, Request};
+use codexec_server::{Budget, ExecuteError, Execution, Progress, Wanted, explanation, reply};
+use codexec_types::{Asked, Json, Language, Outcome, Refusal};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -14,14 +15,16 @@ use crate::parts::Parts;
 /// What a terminal gets is not cut: there is nobody's context to save.
 const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
 
-pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
     let as_json = args.json;
-    let request = request(args)?;
+    let wanted = wanted(args)?;
+    // The user's own word; what is forbidden stays so.
+    parts.config.policy.files.allowed.extend(wanted.working_dir.clone());
     let app = parts.app()?;
     let cancel = CancellationToken::new();
     let (progress, watched) = watch::channel(Progress::default());
     let executed = {
-        let running = app.execute(request, cancel.clone(), progress);
+        let running = app.execute(wanted, cancel.clone(), progress);
         tokio::pin!(running);
         let shown = show(watched);
         tokio::pin!(shown);
@@ -45,6 +48,9 @@ pub(super) async fn run(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
         } else {
             writeln!(std::io::stderr(), "{text}")?;
         }
+        for file in &execution.images.files {
+            writeln!(std::io::stdout(), "{}", file.display())?;
+        }
     }
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -58,14 +64,22 @@ fn in_our_words(error: ExecuteError) -> anyhow::Error {
         ExecuteError::Refused(Refusal::ToolCalls { asked, max }) => {
             anyhow::anyhow!("--max-tool-calls: {asked} is out of range; it must be 0 to {max}")
         }
+        error @ (ExecuteError::WorkingDir(_)
+        | ExecuteError::Refused(Refusal::WorkingDir { .. } | Refusal::NoFiles(_))) => {
+            let text = format!("{:#}", anyhow::Error::from(error));
+            let text = text.strip_prefix("working_dir: ").unwrap_or(&text);
+            anyhow::anyhow!("--working-dir: {text}")
+        }
         other => other.into(),
     }
 }
 
-fn request(args: Exec) -> anyhow::Result<Request> {
+fn wanted(args: Exec) -> anyhow::Result<Wanted> {
     let language = match (&args.language, &args.file) {
         (Some(name), _) => Language::parse(name).with_context(|| {
-            format!("--language {name:?} is not known; use typescript, javascript, ts or js")
+            let names = Language::ALL.map(Language::name).join(", ");
+            let short = Language::ALL.map(Language::short).join(", ");
+            format!("--language {name:?} is not known; use {names}, or {short}")
         })?,
         (None, Some(file)) => file
             .extension()
@@ -93,7 +107,15 @@ fn request(args: Exec) -> anyhow::Result<Request> {
         allowed_tools,
         allowed_servers: None,
     };
-    Ok(Request { language, code, input, working_dir: None, asked })
+    let working_dir = args.working_dir.as_deref().map(whole_path).transpose()?;
+    Ok(Wanted { language, code, input, working_dir, asked })
+}
+
+/// A person may write it from where they are.
+fn whole_path(dir: &Path) -> anyhow::Result<PathBuf> {
+    let whole = std::path::absolute(dir).with_context(|| dir.display().to_string());
+    let whole = whole.context("--working-dir")?;
+    Ok(whole.canonicalize().unwrap_or(whole))
 }
 
 fn standard_input() -> anyhow::Result<String> {
@@ -143,12 +165,27 @@ fn as_value(execution: &Execution) -> Value {
             ("error", json!({"code": other.code(), "message": message}))
         }
     };
+    let exit_code = match &execution.outcome {
+        Outcome::Exited { code } => Some(*code),
+        Outcome::Returned(_)
+        | Outcome::Threw(_)
+        | Outcome::Stopped(_)
+        | Outcome::Crashed(_)
+        | Outcome::Cancelled => None,
+    };
     json!({
         "ok": is_fine,
         "id": execution.id.as_str(),
         "output": execution.output,
+        what: came_of_it,
+        "exit_code": exit_code,
+        "artifacts": execution.changes,
+        "images": execution.images.count(),
+        "image_files": execution.images.files,
+        "limits_met": execution.limits_met.iter().map(|limit| limit.code()).collect::<Vec<_>>(),
         "tool_calls": execution.usage.tool_calls,
         "duration_ms": execution.duration.as_secs_f64() * 1e3,
-        what: came_of_it,
+        "cpu_ms": execution.usage.cpu.as_secs_f64() * 1e3,
+        "peak_memory_bytes": execution.usage.peak_memory_bytes,
     })
 }

@@ -1,53 +1,227 @@
+use codexec_types::Limits;
+
 use super::*;
+
+fn place() -> Place {
+    Place {
+        cores: 2,
+        user_home: Some("/home/ann".into()),
+        state: "/home/ann/.codexec".into(),
+        here: None,
+        variable: |name| (name == "TOKEN_OF_OURS").then(|| "t0p".to_owned()),
+    }
+}
+
+fn config(text: &str) -> Result<Config, String> {
+    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    Config::new(&file, &place()).map_err(|error| error.to_string())
+}
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    let file: File = match toml::from_str(text) {
-        Ok(file) => file,
-        Err(error) => return assert_eq!(format!("error: {}", error.message()), expected),
-    };
-    let actual = match Config::new(&file, 2) {
-        Ok(config) => {
-            let Limits { wall, memory_bytes, .. } = config.policy.limits;
-            let (max, warm) = (config.max_workers, config.warm_workers);
-            format!("{wall:?} {} MiB x{max} ~{warm} -{:?}", memory_bytes >> 20, config.lowered)
-        }
-        Err(error) => format!("error: {error}"),
-    };
+    let config = config(text).expect("valid");
+    let Limits { wall, memory_bytes, .. } = config.policy.limits;
+    let (max, warm) = (config.max_workers, config.warm_workers);
+    let actual =
+        format!("{wall:?} {} MiB x{max} ~{warm} -{:?}", memory_bytes >> 20, config.lowered);
     assert_eq!(actual, expected);
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &str) {
+    assert_eq!(config(text).expect_err("refused"), expected);
 }
 
 #[test]
 fn settings() {
-    check("", "30s 256 MiB x16 ~4 -[]");
+    check("", "30s 512 MiB x16 ~4 -[]");
     check("[limits]\ntimeout-ms = 5\nmemory-mib = 64", "5ms 64 MiB x16 ~4 -[]");
-    check("[workers]\nmax = 2", "30s 256 MiB x2 ~2 -[]");
-    check("[sandbox]\nlowered = ['landlock']", "30s 256 MiB x16 ~4 -[Landlock]");
+    check("[workers]\nmax = 2", "30s 512 MiB x2 ~2 -[]");
+    check("[sandbox]\nlowered = ['landlock']", "30s 512 MiB x16 ~4 -[Landlock]");
 }
 
 #[test]
 fn wrong_settings_say_how_to_write_them() {
-    check("[workers]\nmax = 0", "error: `workers.max = 0` is out of range; it must be 1 to 1024");
-    check(
-        "[limits]\ntimeout-ms = 300001",
-        "error: `limits.timeout-ms = 300001` is out of range; it must be 1 to 300000",
-    );
-    check(
+    refused(
         "[sandbox]\nlowered = ['walls']",
-        "error: `sandbox.lowered` names \"walls\"; the layers are user, pid, mount, network, ipc, \
-         uts, cgroup-namespace, root, landlock, capabilities, no-new-privileges, rlimits, seccomp, cgroup",
+        "`sandbox.lowered` names \"walls\"; the layers are user, pid, mount, network, ipc, uts, \
+         cgroup-namespace, root, landlock, capabilities, no-new-privileges, rlimits, seccomp, cgroup",
     );
-    check(
+    refused(
         "colour = 1",
-        "error: unknown field `colour`, expected one of `limits`, `sandbox`, `workers`, `tools`",
+        "unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, `files`, \
+         `environment`, `sandbox`, `workers`, `tools`",
     );
-    check("[tools]\nallowed = ['github']", "error: `tools.allowed`");
+    refused("[tools]\nallowed = ['github']", "`tools.allowed`");
+}
+
+#[test]
+fn without_settings_every_limit_is_the_default() {
+    let policy = config("").expect("valid").policy;
+    assert_eq!(policy.limits, Limits::DEFAULT);
+    assert_eq!(policy.max_wall.as_secs(), 300);
+}
+
+/// Both ends of the range are fine, one beyond either is not.
+#[test]
+fn every_limit_has_a_floor_and_a_ceiling() {
+    for (table, key, min, max) in [
+        ("limits", "timeout-ms", 1, 300_000_u64),
+        ("limits", "max-timeout-ms", 30_000, 86_400_000),
+        ("limits", "cpu-s", 1, 86_400),
+        ("limits", "memory-mib", 32, 65_536),
+        ("limits", "processes", 8, 4_096),
+        ("limits", "open-files", 32, 65_536),
+        ("limits", "disk-mib", 1, 16_384),
+        ("limits", "disk-files", 64, 1_000_000),
+        ("limits", "output-kib", 1, 65_536),
+        ("limits", "tool-calls", 0, 100_000),
+        ("workers", "max", 1, 1_024),
+    ] {
+        for value in [min, max] {
+            config(&format!("[{table}]\n{key} = {value}")).expect(key);
+        }
+        let floor = if key == "max-timeout-ms" { 1 } else { min };
+        for value in [floor.wrapping_sub(1), max + 1] {
+            if value > max + 1 {
+                continue;
+            }
+            refused(
+                &format!("[{table}]\n{key} = {value}"),
+                &format!("`{table}.{key} = {value}` is out of range; it must be {floor} to {max}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn each_limit_is_its_own() {
+    let text = "[limits]\ntimeout-ms = 1\ncpu-s = 2\nmemory-mib = 33\nprocesses = 9\n\
+                open-files = 40\ndisk-mib = 3\ndisk-files = 70\noutput-kib = 4\ntool-calls = 5";
+    let limits = config(text).expect("valid").policy.limits;
+    let expected = Limits {
+        wall: std::time::Duration::from_millis(1),
+        cpu: std::time::Duration::from_secs(2),
+        memory_bytes: 33 << 20,
+        processes: 9,
+        open_files: 40,
+        disk_bytes: 3 << 20,
+        disk_files: 70,
+        output_bytes: 4 << 10,
+        tool_calls: 5,
+    };
+    assert_eq!(limits, expected);
+}
+
+#[test]
+fn languages_are_enabled_by_name() {
+    let enabled = |text: &str| config(text).expect("valid").policy.languages;
+    assert_eq!(enabled(""), Language::ALL);
+    let two = enabled("[languages]\nenabled = ['py', 'typescript', 'python']");
+    assert_eq!(two, [Language::TypeScript, Language::Python]);
+    let all = "typescript, javascript, python, bash, node";
+    refused(
+        "[languages]\nenabled = ['cobol']",
+        &format!("`languages.enabled` names \"cobol\"; the languages are {all}"),
+    );
+    refused(
+        "[languages]\nenabled = []",
+        &format!("`languages.enabled` is empty; name at least one of {all}"),
+    );
+}
+
+#[test]
+fn interpreters_are_whole_paths() {
+    let default = config("").expect("valid");
+    assert_eq!((default.python.interpreter, default.python.venv, default.node), (None, None, None));
+    assert_eq!(default.python.preload, ["numpy", "pandas"]);
+    let named = config(
+        "[python]\ninterpreter = '~/bin/python'\npreload = ['os.path', '_x1']\n\
+         [node]\ninterpreter = '/opt/node'",
+    );
+    let named = named.expect("valid");
+    assert_eq!(named.python.interpreter, Some("/home/ann/bin/python".into()));
+    assert_eq!(named.python.preload, ["os.path", "_x1"]);
+    assert_eq!(named.node, Some("/opt/node".into()));
+    assert_eq!(
+        config("[python]\nvenv = '/srv/venv'\npreload = []").expect("valid").python.venv,
+        Some("/srv/venv".into())
+    );
+    refused(
+        "[python]\ninterpreter = '/a'\nvenv = '/b'",
+        "`python.interpreter` and `python.venv` are both set; keep one",
+    );
+    for (table, key) in [("python", "interpreter"), ("python", "venv"), ("node", "interpreter")] {
+        refused(
+            &format!("[{table}]\n{key} = 'bin/x'"),
+            &format!(
+                "`{table}.{key} = \"bin/x\"` is not a whole path; write it from `/` or `~/` on"
+            ),
+        );
+    }
+    for name in ["", "1x", "os.", ".os", "a b", "os;import x", "os..path"] {
+        refused(
+            &format!("[python]\npreload = ['json', '{name}']"),
+            &format!(
+                "`python.preload` names {name:?}; write modules like \"numpy\" or \"os.path\""
+            ),
+        );
+    }
+}
+
+#[test]
+fn the_environment_has_texts_and_references() {
+    let config = config(
+        "[environment]\nTZ = 'UTC'\nTOKEN = 'env:TOKEN_OF_OURS'\nMISSING = 'env:NOT_SET'\n_a1 = ''",
+    );
+    let environment = config.expect("valid").environment;
+    let pairs: Vec<(&str, &str)> =
+        environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(pairs, [("TOKEN", "t0p"), ("TZ", "UTC"), ("_a1", "")]);
+}
+
+#[test]
+fn names_that_change_more_than_the_code_are_refused() {
+    let own = "codexec sets it itself";
+    let loads = "it changes what every program loads";
+    let python = "it changes how Python starts; use the settings of [python]";
+    let written = "a name has letters, digits and `_`, and does not begin with a digit";
+    for (name, why) in [
+        ("PATH", own),
+        ("HOME", own),
+        ("LANG", own),
+        ("TERM", own),
+        ("LD_PRELOAD", loads),
+        ("LD_LIBRARY_PATH", loads),
+        ("PYTHONPATH", python),
+        ("PYTHONSTARTUP", python),
+        ("NODE_OPTIONS", "it changes what Node.js loads before the code"),
+        ("BASH_ENV", "it makes bash run a file before the code"),
+        ("1A", written),
+        ("A-B", written),
+        ("A=B", written),
+        ("", written),
+        ("Ä", written),
+    ] {
+        refused(
+            &format!("[environment]\n'{name}' = 'x'"),
+            &format!("`environment.{name}` cannot be given to code: {why}"),
+        );
+    }
+    refused(
+        "[environment]\nA = \"x\\u0000y\"",
+        "`environment.A` cannot be given to code: its value has a NUL character; remove it",
+    );
 }
 
 #[test]
 fn the_example_file_says_the_defaults() {
     let text = include_str!("../../../../docs/examples/config.toml");
     let named: File = toml::from_str(text).expect("the example is valid");
-    let (named, default) = (Config::new(&named, 2), Config::new(&File::default(), 2));
-    assert_eq!(format!("{:?}", named.expect("valid")), format!("{:?}", default.expect("valid")));
+    let dir = tempfile::tempdir().expect("a directory");
+    let place = Place { here: Some(dir.path().to_owned()), ..place() };
+    let (named, default) = (Config::new(&named, &place), Config::new(&File::default(), &place));
+    let (named, default) = (named.expect("valid"), default.expect("valid"));
+    assert_eq!(named.policy.files.allowed.len(), 1);
+    assert_eq!(format!("{named:?}"), format!("{default:?}"));
 }

@@ -55,10 +55,11 @@ fn wrong_types_in_execute_code_are_refused_by_name() {
     };
     for value in [json!(5), json!(true), json!(["1"]), json!({"a": 1})] {
         check("code", value.clone(), "a string");
+        check("working_dir", value.clone(), "a string");
         check("language", value, "a string");
     }
-    let languages = "one of typescript, javascript, ts, js";
-    for value in ["cobol", "TypeScript", "python", ""] {
+    let languages = "one of typescript, javascript, python, bash, node, ts, js, py, sh, mjs";
+    for value in ["cobol", "TypeScript", "python3", ""] {
         check("language", json!(value), languages);
     }
     let times = "a whole number from 1 to 300000";
@@ -95,8 +96,8 @@ fn missing_and_unknown_fields_are_named_with_what_is_allowed() {
         client,
         "execute_code",
         &json!({"code": "1", "cod": 1, "x": 2}),
-        "cod, x: unknown; allowed fields: code, language, input, timeout_ms, allowed_tools, \
-         allowed_servers, max_tool_calls",
+        "cod, x: unknown; allowed fields: code, language, input, working_dir, timeout_ms, \
+         allowed_tools, allowed_servers, max_tool_calls",
     );
 }
 
@@ -164,6 +165,50 @@ fn code_of_exactly_one_mebibyte_runs_and_one_byte_more_does_not() {
         "execute_code",
         &json!({"code": code((1 << 20) + 1)}),
         "code: it has 1048577 bytes; at most 1048576 are allowed",
+    );
+}
+
+#[test]
+fn a_working_dir_is_named_whole_and_is_there() {
+    let client = &mut client();
+    let mut check = |path: &str, expected: &str| {
+        let arguments = json!({"code": "1", "language": "bash", "working_dir": path});
+        let said = client.call("execute_code", &arguments);
+        assert_eq!(said, Said { text: expected.to_owned(), is_error: true });
+        client.ping();
+    };
+    for path in ["", "src", "~", "~/x", "."] {
+        let expected = format!(
+            "INVALID_ARGS: working_dir: \"{path}\" is not a whole path; write the whole path, from \
+             `/` on"
+        );
+        check(path, &expected);
+    }
+    check("/a\0b", "INVALID_ARGS: working_dir: \"/a\\u{0}b\" has a NUL character; remove it");
+    check(
+        "/a/../b",
+        "INVALID_ARGS: working_dir: \"/a/../b\" has `..` in it; write the whole path without",
+    );
+    // Nothing is told about what is there: the client was started at home, so nothing is allowed.
+    for path in ["/usr", "/nowhere", "/usr/nowhere"] {
+        check(
+            path,
+            &format!(
+                "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed: `files.allowed` in \
+                 config.toml is empty"
+            ),
+        );
+    }
+    check("/etc", "WORKING_DIR_NOT_ALLOWED: working_dir: /etc may never be used: /etc is private");
+}
+
+#[test]
+fn typescript_has_no_working_dir() {
+    check(
+        &mut client(),
+        "execute_code",
+        &json!({"code": "1", "working_dir": "/usr"}),
+        "working_dir: typescript code has no files; use python, bash or node",
     );
 }
 

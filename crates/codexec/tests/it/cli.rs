@@ -1,5 +1,8 @@
 //! The command line: what is printed where, and with which exit code.
 
+mod outcome;
+mod working_dir;
+
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -159,7 +162,10 @@ fn mistakes_are_explained() {
     }
     check(
         &["exec", "-l", "cobol", "1"],
-        &refused("--language \"cobol\" is not known; use typescript, javascript, ts or js"),
+        &refused(
+            "--language \"cobol\" is not known; use typescript, javascript, python, bash, node, or \
+             ts, js, py, sh, mjs",
+        ),
     );
     check(
         &["exec", "--file", "nowhere.ts"],
@@ -241,9 +247,19 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
          \"github.get_issue\", \"github.*\", \"mcp__github__*\" or \"*\"",
     );
     check(
+        "[limits]\ndisk-files = 1",
+        "named.toml: `limits.disk-files = 1` is out of range; it must be 64 to 1000000",
+    );
+    check(
+        "[environment]\nLD_PRELOAD = 'x'",
+        "named.toml: `environment.LD_PRELOAD` cannot be given to code: it changes what every \
+         program loads",
+    );
+    check(
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
-         unknown field `colour`, expected one of `limits`, `sandbox`, `workers`, `tools`\n",
+         unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
+         `files`, `environment`, `sandbox`, `workers`, `tools`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
@@ -289,51 +305,6 @@ fn files_that_were_found_are_left_out_when_they_are_broken() {
             "HOME/.claude.json: it is not JSON: EOF while parsing a list at line 1 column 2",
             "HOME/.mcp.json: it is not JSON: EOF while parsing an object at line 1 column 1",
         ]
-    );
-}
-
-/// An outcome as JSON, without what differs every time.
-#[track_caller]
-fn check_json(args: &[&str], code: i32, expected: &Value) {
-    let ran = Desk::new(&[]).run(&[&["exec", "--json"], args].concat());
-    let mut value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-    let fields = value.as_object_mut().expect("an object");
-    let id = fields.shift_remove("id");
-    assert!(
-        id.as_ref().and_then(Value::as_str).is_some_and(|id| id.starts_with("exec_")),
-        "{id:?}"
-    );
-    assert!(fields.shift_remove("duration_ms").is_some_and(|ms| ms.is_f64()));
-    assert_eq!((ran.code, &value, ran.stderr.as_str()), (Some(code), expected, ""), "{args:?}");
-}
-
-#[test]
-fn json_has_the_value_or_the_error() {
-    check_json(
-        &["console.log('o'); ({ a: 1 })"],
-        0,
-        &json!({"ok": true, "output": "o\n", "tool_calls": 0, "value": {"a": 1}}),
-    );
-    check_json(
-        &["console.log('o'); throw new TypeError('x')"],
-        1,
-        &json!({"ok": false, "output": "o\n", "tool_calls": 0, "error": {
-            "code": "RUNTIME_ERROR", "message": "TypeError: x", "line": 1, "column": 29,
-            "stack": "at <main> (1:29)",
-        }}),
-    );
-}
-
-/// The code and the output stand beside the message already.
-#[test]
-fn json_of_a_stopped_run_has_a_plain_message() {
-    check_json(
-        &["--timeout", "300ms", "console.log('o'); while (true) {}"],
-        1,
-        &json!({"ok": false, "output": "o\n", "tool_calls": 0, "error": {
-            "code": "TIMEOUT",
-            "message": "stopped after 300 ms; do less, or ask for more with timeout_ms",
-        }}),
     );
 }
 
@@ -628,14 +599,16 @@ fn help_of_exec() {
       [CODE]  The code; without it and without --file it is read from standard input
 
     Options:
-      -l, --language <LANGUAGE>      typescript, javascript, ts or js; by default as the file's name
-                                     ends, else typescript
+      -l, --language <LANGUAGE>      typescript, javascript, python, bash or node, or ts, js, py, sh,
+                                     mjs; by default as the file's name ends, else typescript
           --mcp-config <FILE>        A file with an `mcpServers` key; may be given several times, the
                                      last wins
           --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
       -f, --file <FILE>              Read the code from a file
       -i, --input <JSON>             JSON that the code finds as `input`
       -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
+      -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
+                                     allow; not for typescript and javascript, which have no files
           --allowed-tools <PATTERN>  The tools it may call, for example github.* or
                                      time.get_current_time; "" denies all
           --max-tool-calls <N>       How many tool calls it may make

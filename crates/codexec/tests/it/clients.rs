@@ -1,5 +1,6 @@
 //! Clients that nobody here wrote, in both eras of the protocol.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -161,7 +162,11 @@ fn check_sdk(mode: &str, version: &str) {
             "server": "codexec",
             "instructions": "No servers are configured.",
             "tools": ["execute_code", "search_tools", "health"],
-            "templates": ["codexec://executions/{id}"],
+            "templates": [
+                "codexec://executions/{id}",
+                "codexec://executions/{id}/artifacts",
+                "codexec://executions/{id}/artifacts/{+path}",
+            ],
             "returned": {"text": ["[2,4]"], "is_error": false},
             "threw": {
                 "text": ["RUNTIME_ERROR: no\n  at line 2, column 11\nat <main> (2:11)"],
@@ -222,10 +227,34 @@ fn a_resource_that_is_not_there_is_refused() {
     let nobodys = format!("codexec://executions/exec_{}", "0".repeat(32));
     for uri in [nobodys.as_str(), "codexec://executions/x", "file:///etc/passwd", ""] {
         let reply = client.request("resources/read", &json!({"uri": uri}));
-        let sorry =
-            format!("there is no resource {uri:?} here; write codexec://executions/exec_<32 hex>");
+        let sorry = format!(
+            "there is no resource {uri:?} here; write codexec://executions/exec_<32 hex>, with \
+             /artifacts for the list of its files, with /artifacts/<path> for one"
+        );
         let expected = json!({"code": -32_002, "message": sorry});
         assert_eq!(reply["error"], expected);
     }
     client.ping();
+}
+
+#[test]
+fn an_execution_that_left_nothing_has_an_empty_list() {
+    let client = &mut Client::start(&json!({}));
+    let call = json!({"name": "execute_code", "arguments": {"code": "1"}});
+    let called = client.request("tools/call", &call);
+    let id = called["result"]["_meta"]["codexec/execution"]["id"].as_str().expect("an id");
+    let uri = format!("codexec://executions/{id}/artifacts");
+    let read = client.request("resources/read", &json!({"uri": uri}));
+    let contents = &read["result"]["contents"][0];
+    assert_eq!(contents["mimeType"], "application/json", "{read}");
+    let list: Value = serde_json::from_str(contents["text"].as_str().expect("text")).expect("JSON");
+    let changes = json!({
+        "created": [], "modified": [], "deleted": [], "left_out": 0, "refused": [],
+    });
+    assert_eq!(list, json!({"id": id, "changes": changes, "kept": []}));
+    let reply = client.request("resources/read", &json!({"uri": format!("{uri}/a.txt")}));
+    assert_eq!(reply["error"]["code"], -32_002, "{reply}");
+    let artifacts = client.home.path().join("state/artifacts");
+    let mode = std::fs::metadata(artifacts).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
 }

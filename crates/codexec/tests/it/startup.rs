@@ -177,6 +177,7 @@ fn the_list_of_tools_is_small_and_always_the_same() {
             "code",
             "language",
             "input",
+            "working_dir",
             "timeout_ms",
             "allowed_tools",
             "allowed_servers",

@@ -1,0 +1,127 @@
+use std::ffi::OsStr;
+use std::path::Path;
+
+use rmcp::model::ReadResourceResponse;
+
+use super::*;
+
+const ID: &str = "exec_00000000000000000000000000000001";
+
+fn parsed(rest: &str) -> Option<Wanted> {
+    uri::parse(&format!("{PREFIX}{rest}"))
+}
+
+fn id() -> ExecutionId {
+    ExecutionId::from_bits(1)
+}
+
+#[test]
+fn uris_name_an_execution_its_files_or_one_of_them() {
+    assert_eq!(parsed(ID), Some(Wanted::Execution(id())));
+    assert_eq!(parsed(&format!("{ID}/artifacts")), Some(Wanted::Artifacts(id())));
+    let names = |rest: &str| match parsed(&format!("{ID}/artifacts/{rest}")) {
+        Some(Wanted::Artifact(_, names)) => names,
+        other => panic!("{rest}: {other:?}"),
+    };
+    assert_eq!(names("a.txt"), ["a.txt"]);
+    assert_eq!(names("sub/b%20c.txt"), ["sub", "b c.txt"]);
+    assert_eq!(names("%61%C3%A4ä"), ["aää"]);
+    assert_eq!(names("100%25"), ["100%"]);
+    assert_eq!(names("..."), ["..."]);
+}
+
+#[test]
+fn anything_odd_names_nothing() {
+    for rest in [
+        "",
+        "exec_1",
+        "x",
+        "../x",
+        &format!("{ID}/"),
+        &format!("{ID}/other"),
+        &format!("/{ID}"),
+        &format!("{ID}?x"),
+    ] {
+        assert_eq!(parsed(rest), None, "{rest}");
+    }
+    for path in [
+        "", "/a", "a/", "a//b", ".", "..", "../x", "a/../b", "a/..", "%2e%2e/x", "%2E", ".%2e",
+        "a%2Fb", "%2fetc", "a%00b", "%", "%2", "%zz", "%+1", "a%", "%%41",
+    ] {
+        assert_eq!(parsed(&format!("{ID}/artifacts/{path}")), None, "{path}");
+    }
+    assert_eq!(uri::parse("file:///etc/passwd"), None);
+}
+
+#[test]
+fn a_files_uri_leads_back_to_it() {
+    for path in ["a.txt", "sub/deep/b c.txt", "ä%/\u{202e}x\n", "a?b#c"] {
+        let uri = uri::of(&id(), Path::new(path));
+        assert!(uri.is_ascii() && !uri.contains(['\n', '?', '#', ' ']), "{uri}");
+        let Some(Wanted::Artifact(_, names)) = uri::parse(&uri) else { panic!("{uri}") };
+        assert_eq!(names.iter().collect::<std::path::PathBuf>(), Path::new(path));
+    }
+}
+
+#[track_caller]
+fn check_kind(name: &str, mime: Option<&str>) {
+    assert_eq!(kind::of(OsStr::new(name)).mime, mime, "{name}");
+}
+
+#[test]
+fn endings_say_what_is_in_a_file() {
+    check_kind("a.PNG", Some("image/png"));
+    check_kind("a.b.csv", Some("text/csv"));
+    check_kind("a.svg", Some("image/svg+xml"));
+    check_kind("noending", None);
+    check_kind(".json", None);
+    check_kind("a.exe", None);
+}
+
+/// The content of one kept file, as `mime text` or `mime blob <base64>`.
+async fn content(name: &str, bytes: &[u8]) -> String {
+    let dir = tempfile::tempdir().expect("a directory");
+    let records = Records::at(dir.path().to_owned());
+    let folder = records.artifacts(&id());
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::write(folder.join(name), bytes).expect("written");
+    let uri = uri::of(&id(), Path::new(name));
+    let Ok(ReadResourceResponse::Complete(read)) = read(&records, &uri).await else {
+        panic!("{uri} is not read")
+    };
+    match &read.contents[0] {
+        ResourceContents::TextResourceContents { mime_type, text, .. } => {
+            format!("{} {text}", mime_type.as_deref().unwrap_or("-"))
+        }
+        ResourceContents::BlobResourceContents { mime_type, blob, .. } => {
+            format!("{} blob {blob}", mime_type.as_deref().unwrap_or("-"))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn text_comes_as_text_and_the_rest_as_a_blob() {
+    assert_eq!(content("a.csv", b"a,b\n").await, "text/csv a,b\n");
+    assert_eq!(content("a b", "ä".as_bytes()).await, "text/plain ä");
+    assert_eq!(content("a.bin", b"\xff\x00").await, "application/octet-stream blob /wA=");
+    assert_eq!(content("a.txt", b"a\0").await, "text/plain blob YQA=");
+    assert_eq!(content("a.png", b"abc").await, "image/png blob YWJj");
+}
+
+#[tokio::test]
+async fn what_is_not_kept_is_said_so() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let records = Records::at(dir.path().to_owned());
+    let refused = |rest: &str| {
+        let uri = format!("{PREFIX}{ID}{rest}");
+        let records = &records;
+        async move { read(records, &uri).await.expect_err("refused").message.into_owned() }
+    };
+    let message = refused("/artifacts/nowhere").await;
+    assert!(message.starts_with("nothing is kept as \"codexec://executions/exec_"), "{message}");
+    for rest in ["", "/artifacts", "/artifacts/../../codexec.db", "/other"] {
+        let message = refused(rest).await;
+        assert!(message.starts_with("there is no resource "), "{message}");
+    }
+}

@@ -1,0 +1,87 @@
+use std::fmt::Write as _;
+
+/// How much of a name is shown, and how much of that is its end.
+const NAME_CHARS: usize = 120;
+const TAIL_CHARS: usize = 40;
+
+/// A name that somebody we do not trust has chosen, on one line: what cannot be seen or turns the
+/// text around is written as an escape, and a long one loses its middle.
+pub(crate) fn plain(name: &str) -> String {
+    let (whole, is_whole) = joined(name.chars(), NAME_CHARS);
+    if is_whole {
+        return whole.concat();
+    }
+    let (head, _) = joined(name.chars(), NAME_CHARS - TAIL_CHARS);
+    let (mut tail, _) = joined(name.chars().rev(), TAIL_CHARS);
+    tail.reverse();
+    format!("{}…{}", head.concat(), tail.concat())
+}
+
+/// The same JSON, with what cannot be seen written as escapes: outside of strings there is none.
+pub(crate) fn plain_json(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c.is_control() || is_invisible(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+/// As many of them as fit, written out, and whether that is all.
+fn joined(chars: impl Iterator<Item = char>, max: usize) -> (Vec<String>, bool) {
+    let mut parts = Vec::new();
+    let mut left = max;
+    for c in chars {
+        let part = written(c);
+        match left.checked_sub(part.chars().count()) {
+            Some(fewer) => left = fewer,
+            None => return (parts, false),
+        }
+        parts.push(part);
+    }
+    (parts, true)
+}
+
+fn written(c: char) -> String {
+    match c {
+        '\n' | '\r' | '\t' | '\\' => c.escape_default().to_string(),
+        c if c.is_control() || is_invisible(c) => c.escape_unicode().to_string(),
+        c => c.to_string(),
+    }
+}
+
+/// Characters without a width, those that turn the direction, and spaces that are not the usual
+/// one.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{1680}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}'
+            | '\u{205f}'..='\u{206f}'
+            | '\u{2800}'
+            | '\u{3000}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests;

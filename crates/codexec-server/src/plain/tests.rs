@@ -1,0 +1,43 @@
+use super::*;
+
+#[track_caller]
+fn check(name: &str, expected: &str) {
+    assert_eq!(plain(name), expected);
+}
+
+#[test]
+fn usual_names_stay_as_they_are() {
+    for name in ["plot.png", "sub/Ünïcode 数据.csv", "a b (1).txt", "\u{1f600}.txt", ""] {
+        check(name, name);
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_written_out() {
+    check("a\n[limits]\nb", "a\\n[limits]\\nb");
+    check("a\r\t\0\u{1b}[2K", "a\\r\\t\\u{0}\\u{1b}[2K");
+    check("invoice\u{202e}gpj.exe", "invoice\\u{202e}gpj.exe");
+    check("a\u{200b}b\u{feff}\u{2028}", "a\\u{200b}b\\u{feff}\\u{2028}");
+    check("tag\u{e0041}\u{e007f}", "tag\\u{e0041}\\u{e007f}");
+    check("\u{85}\u{a0}", "\\u{85}\\u{a0}");
+    // Otherwise an escape could be forged.
+    check("a\\nb", "a\\\\nb");
+}
+
+#[test]
+fn a_long_name_keeps_its_ends() {
+    let name = format!("{}{}", "x".repeat(500), ".tar.gz");
+    let shown = plain(&name);
+    assert_eq!(shown.chars().count(), 121);
+    assert!(shown.starts_with("xxxx") && shown.ends_with(".tar.gz"), "{shown}");
+    // However much each character takes when it is written out.
+    assert!(plain(&"\u{e0041}".repeat(5_000)).chars().count() <= 121);
+}
+
+#[test]
+fn json_says_the_same_without_what_cannot_be_seen() {
+    let value = serde_json::json!({"a\u{202e}b": ["\u{e0041}\u{7f}\n\\", "ä😀"]});
+    let text = plain_json(&value.to_string());
+    assert_eq!(text, r#"{"a\u202eb":["\udb40\udc41\u007f\n\\","ä😀"]}"#);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("json"), value);
+}

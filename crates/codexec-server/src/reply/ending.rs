@@ -1,0 +1,89 @@
+//! How an execution ended, in words.
+
+use std::fmt::Write as _;
+
+use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
+
+use crate::Execution;
+
+/// What happened and what to do about it, without its code.
+pub fn explanation(execution: &Execution) -> String {
+    match &execution.outcome {
+        Outcome::Returned(_) => "it returned".to_owned(),
+        Outcome::Threw(thrown) => thrown_text(thrown),
+        Outcome::Exited { code } => format!("the program ended with exit code {code}"),
+        Outcome::Stopped(Limit::Wall) => format!(
+            "stopped after {} ms; do less, or ask for more with timeout_ms",
+            execution.limits.wall.as_millis()
+        ),
+        Outcome::Stopped(limit @ Limit::Output) => {
+            let text = limit_text(*limit, execution.limits);
+            format!("stopped: {text}; print less, return what matters")
+        }
+        Outcome::Stopped(limit) => format!("stopped: {}", limit_text(*limit, execution.limits)),
+        Outcome::Crashed(Crash::Exited) => {
+            "the worker ended before the code did; nothing else was affected".to_owned()
+        }
+        Outcome::Crashed(Crash::Killed { signal }) => {
+            let name = signal_name(*signal).map(|name| format!(" ({name})")).unwrap_or_default();
+            format!("the program was killed by signal {signal}{name}")
+        }
+        Outcome::Crashed(Crash::BadFrame) => {
+            "the worker broke the protocol and was ended".to_owned()
+        }
+        Outcome::Cancelled => "the execution was cancelled".to_owned(),
+    }
+}
+
+/// What was too much.
+pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
+    match limit {
+        Limit::Wall => format!("more than {} ms", limits.wall.as_millis()),
+        Limit::Cpu => format!("more than {} s of CPU time", limits.cpu.as_secs()),
+        Limit::Memory => format!("more than {} MiB of memory", limits.memory_bytes >> 20),
+        Limit::Processes => format!("more than {} processes and threads", limits.processes),
+        Limit::OpenFiles => format!("more than {} open files", limits.open_files),
+        Limit::Disk => format!(
+            "more than {} MiB or {} files on disk",
+            limits.disk_bytes >> 20,
+            limits.disk_files
+        ),
+        Limit::Output => format!("more than {} bytes of output", limits.output_bytes),
+        Limit::ToolCalls => format!("more than {} tool calls in one execution", limits.tool_calls),
+    }
+}
+
+fn thrown_text(thrown: &Thrown) -> String {
+    let mut text = thrown.message.clone();
+    if let Some(at) = thrown.at {
+        let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
+    }
+    if let Some(stack) = &thrown.stack {
+        let _ = write!(text, "\n{}", stack.trim_end());
+    }
+    text
+}
+
+/// Those that programs usually die of.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    };
+    Some(name)
+}

@@ -1,0 +1,87 @@
+//! What an execution left behind: files, limits it met, pictures that were too many.
+
+use codexec_types::Changes;
+
+use super::ending::limit_text;
+use super::resource_uri;
+use crate::Execution;
+use crate::plain::plain;
+
+/// The rest is where the last line says.
+const MAX_LINES: usize = 20;
+/// Refused files are told even when there are many others.
+const REFUSED_LINES: usize = 5;
+
+/// Empty, or sections with a heading each.
+pub(super) fn text(execution: &Execution) -> String {
+    let mut lines = artifacts(&execution.changes, &resource_uri(execution));
+    if !execution.limits_met.is_empty() {
+        lines.push("[limits]".to_owned());
+        for limit in &execution.limits_met {
+            lines.push(format!("{}: {}", limit.code(), limit_text(*limit, execution.limits)));
+        }
+    }
+    let left_out = execution.images.left_out;
+    if left_out > 0 {
+        lines.push("[images]".to_owned());
+        let shown = execution.images.shown.len();
+        lines
+            .push(format!("{shown} shown, {left_out} left out: too many, too large, or no images"));
+    }
+    lines.join("\n")
+}
+
+/// What is said beside pictures when nothing else is.
+pub(super) fn image_count(execution: &Execution) -> String {
+    match execution.images.shown.len() {
+        1 => "[1 image]".to_owned(),
+        many => format!("[{many} images]"),
+    }
+}
+
+fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let sized = |verb: &'static str| {
+        move |file: &codexec_types::Artifact| {
+            format!("{verb} {} ({} bytes)", plain(&file.path), grouped(file.bytes))
+        }
+    };
+    let files = changes
+        .created
+        .iter()
+        .map(sized("created"))
+        .chain(changes.modified.iter().map(sized("modified")))
+        .chain(changes.deleted.iter().map(|file| format!("deleted {}", plain(&file.path))));
+    let refused = changes.refused.iter().map(|path| {
+        let why = "it would run by itself on your side, so it was taken away";
+        format!("refused {}: {why}", plain(path))
+    });
+    let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
+    let for_refused =
+        changes.refused.len().min(REFUSED_LINES.max(MAX_LINES.saturating_sub(file_count)));
+    let for_files = file_count.min(MAX_LINES - for_refused);
+    let mut lines = vec!["[artifacts]".to_owned()];
+    lines.extend(files.take(for_files));
+    lines.extend(refused.take(for_refused));
+    let untold = (file_count - for_files) + (changes.refused.len() - for_refused);
+    let untold = changes.left_out.saturating_add(untold as u64);
+    if untold > 0 {
+        lines.push(format!("... and {untold} more: {uri}/artifacts"));
+    }
+    lines
+}
+
+/// `12,345`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,102 @@
+//! From the text that names a directory to the directory itself.
+
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use codexec_types::{Files, FoundDir, Refusal};
+
+use crate::plain::plain;
+
+/// A directory on a network can hang; the request does not.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why a directory cannot be worked in: the field, what was wrong with it, what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum DirError {
+    #[error("working_dir: {} is not a whole path; write the whole path, from `/` on", named(.0))]
+    Relative(PathBuf),
+    #[error("working_dir: {} has `..` in it; write the whole path without", named(.0))]
+    Parent(PathBuf),
+    #[error("working_dir: {} has a NUL character; remove it", named(.0))]
+    Nul(PathBuf),
+    #[error("working_dir: {} is not a directory; name the directory it is in", named(.0))]
+    NotADirectory(PathBuf),
+    #[error("working_dir: {} does not exist; name a directory that does", named(.0))]
+    Missing(PathBuf),
+    #[error("working_dir: {} cannot be looked at; name another directory", named(.0))]
+    Unreadable(PathBuf, #[source] io::Error),
+    #[error("working_dir: {} did not answer within {} s; name another directory", named(.0), PATIENCE.as_secs())]
+    Slow(PathBuf),
+    #[error(transparent)]
+    Refused(Refusal),
+}
+
+impl DirError {
+    /// Stable word for clients and metrics.
+    pub fn code(&self) -> &'static str {
+        match self {
+            DirError::Relative(_)
+            | DirError::Parent(_)
+            | DirError::Nul(_)
+            | DirError::NotADirectory(_) => "INVALID_ARGS",
+            DirError::Missing(_) | DirError::Unreadable(..) | DirError::Slow(_) => {
+                "WORKING_DIR_NOT_FOUND"
+            }
+            DirError::Refused(refusal) => refusal.code(),
+        }
+    }
+}
+
+/// The directory that this path leads to now. Links are followed once, here.
+pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirError> {
+    if path.as_os_str().as_bytes().contains(&0) {
+        return Err(DirError::Nul(path));
+    }
+    if !path.is_absolute() {
+        return Err(DirError::Relative(path));
+    }
+    if path.components().any(|component| component == Component::ParentDir) {
+        return Err(DirError::Parent(path));
+    }
+    let looked = path.clone();
+    let looking = tokio::task::spawn_blocking(move || look(&looked));
+    let found = match tokio::time::timeout(PATIENCE, looking).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(broken)) => Err(io::Error::other(broken)),
+        Err(_) => return Err(DirError::Slow(path)),
+    };
+    let error = match found {
+        Ok(found) => return Ok(found),
+        Err(error) => error,
+    };
+    // Whoever may not work there is not told what is there, either.
+    if let Err(why) = files.judge(&path) {
+        let path = plain(&path.to_string_lossy()).into();
+        return Err(DirError::Refused(Refusal::WorkingDir { path, why }));
+    }
+    Err(match error.kind() {
+        io::ErrorKind::NotFound => DirError::Missing(path),
+        io::ErrorKind::NotADirectory => DirError::NotADirectory(path),
+        _ => DirError::Unreadable(path, error),
+    })
+}
+
+fn look(path: &Path) -> io::Result<FoundDir> {
+    let path = path.canonicalize()?;
+    let about = path.symlink_metadata()?;
+    if !about.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    let (device, inode, uid, gid) = (about.dev(), about.ino(), about.uid(), about.gid());
+    Ok(FoundDir { path, device, inode, uid, gid })
+}
+
+fn named(path: &Path) -> String {
+    format!("\"{}\"", plain(&path.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! `config.toml` as people write it: everything optional, unknown keys refused, nothing checked.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::ConfigError;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(crate) struct File {
+    pub(super) limits: Limits,
+    pub(super) languages: Languages,
+    pub(super) python: Python,
+    pub(super) node: Node,
+    pub(super) files: Files,
+    /// What guests find in their environment.
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) sandbox: Sandbox,
+    pub(super) workers: Workers,
+    pub(super) tools: Tools,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Limits {
+    /// What an execution gets that asks for nothing.
+    pub(super) timeout_ms: Option<u64>,
+    /// The most one may ask for.
+    pub(super) max_timeout_ms: Option<u64>,
+    pub(super) cpu_s: Option<u64>,
+    pub(super) memory_mib: Option<u64>,
+    pub(super) processes: Option<u64>,
+    pub(super) open_files: Option<u64>,
+    pub(super) disk_mib: Option<u64>,
+    pub(super) disk_files: Option<u64>,
+    pub(super) output_kib: Option<u64>,
+    pub(super) tool_calls: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Languages {
+    /// Not set: all.
+    pub(super) enabled: Option<Vec<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Python {
+    pub(super) interpreter: Option<PathBuf>,
+    pub(super) venv: Option<PathBuf>,
+    pub(super) preload: Option<Vec<String>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Node {
+    pub(super) interpreter: Option<PathBuf>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Files {
+    /// Directories that code may work in. Not set: the one codexec was started in.
+    pub(super) allowed: Option<Vec<PathBuf>>,
+    pub(super) writable: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Sandbox {
+    /// Layers that may be missing, by name.
+    pub(super) lowered: Vec<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Workers {
+    pub(super) max: Option<u64>,
+    pub(super) warm: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Tools {
+    /// The tools that code may call. Not set: all. Empty: none.
+    pub(super) allowed: Option<Vec<String>>,
+}
+
+impl File {
+    /// A file that is not there says nothing, unless somebody named it.
+    pub(crate) fn read(path: &Path, is_named: bool) -> Result<File, ConfigError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                toml::from_str(&text).map_err(|error| ConfigError::Parse(path.to_owned(), error))
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
+                Ok(File::default())
+            }
+            Err(error) => Err(ConfigError::Read(path.to_owned(), error)),
+        }
+    }
+}
