@@ -364,7 +364,7 @@ const frameOf = (line) => {
     file = slice(file, workspace.length);
   }
   const shown = name === "" ? "<anonymous>" : name;
-  return { isMain, line: lineNumber, column, text: `at ${shown} (${file}:${lineNumber}:${column})` };
+  return { isMain, line: lineNumber, column, raw: line, text: `at ${shown} (${file}:${lineNumber}:${column})` };
 };
 
 const framesOf = (stack) => {
@@ -384,7 +384,7 @@ const ownFrames = (stack) => {
   if (typeof stack !== "string") return "";
   const frames = framesOf(stack);
   let text = "";
-  for (let i = 0; i < frames.length; i++) text += (i === 0 ? "    " : "\n    ") + frames[i].text;
+  for (let i = 0; i < frames.length; i++) text += (i === 0 ? "" : "\n") + frames[i].raw;
   return text;
 };
 
