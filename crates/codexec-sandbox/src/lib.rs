@@ -10,6 +10,8 @@
 //! Invariant: a worker that says it is confined has every layer of its plan in force, except
 //! those that the plan lets go by name. Nothing is lowered silently.
 
+#[expect(dead_code, reason = "the guest's first process will hold the broker")]
+mod broker;
 mod cgroup;
 mod control;
 mod host;
@@ -24,6 +26,7 @@ mod sys;
 mod worker;
 mod zygote;
 
+pub use broker::{BROKER_FD, open_line};
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{Exit, FromKeeper, ToKeeper};
 pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined};
