@@ -1,23 +1,338 @@
-//! Placeholder until the real one is merged.
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+//! Many processes of one guest, one socket to the host: each process that wants to ask something
+//! opens a line of its own, and the guest's first process relays what is said on them.
 
+mod link;
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use codexec_types::{Answer, FromGuest, ToGuest};
+use nix::cmsg_space;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, getsockopt,
+    recvmsg, sendmsg, socketpair, sockopt,
+};
+
+use crate::{control, sys};
+use link::Link;
+
+/// Where every process of a guest finds the door.
 pub const BROKER_FD: RawFd = 100;
 
-pub(crate) struct Broker;
+/// More at once are closed as they come.
+const MAX_LINES: usize = 64;
 
+/// Lines are not read while the host has more than this to take.
+const MAX_HOST_BYTES: usize = 1 << 20;
+
+/// A line that leaves more unread than this is closed.
+const MAX_LINE_BYTES: usize = 32 << 20;
+
+/// What all lines together may have begun to say; who goes beyond it is closed.
+const MAX_UNREAD_BYTES: usize = 64 << 20;
+
+/// Lines are not read while the host owes more answers than this. Those of closed lines count.
+const MAX_ASKS: usize = 1_024;
+
+/// How long the host may take for the last words.
+const FLUSH: Duration = Duration::from_secs(1);
+
+/// Opens a line to the host, from any process of a guest that has the door.
+pub fn open_line() -> io::Result<UnixStream> {
+    open_line_at(BROKER_FD)
+}
+
+fn open_line_at(door: RawFd) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
+    let fds = [theirs.as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let iov = [IoSlice::new(b"+")];
+    loop {
+        match sendmsg::<()>(door, &iov, &rights, MsgFlags::MSG_NOSIGNAL, None) {
+            Ok(_) => return Ok(UnixStream::from(ours)),
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The door's two ends: the broker's, and the one that the guest's processes inherit.
 pub(crate) fn door() -> io::Result<(OwnedFd, OwnedFd)> {
-    crate::control::pair()
+    control::pair()
+}
+
+/// Relays between the lines of one guest and its host. What comes from a line is hostile.
+pub(crate) struct Broker {
+    host: Link,
+    /// `None` when nobody is left who could knock.
+    door: Option<OwnedFd>,
+    lines: BTreeMap<LineId, Link>,
+    next_line: LineId,
+    asks: HashMap<u32, Asked>,
+    next_ask: u32,
+}
+
+type LineId = u64;
+
+/// Whose answer it will be. The line may be closed by then.
+struct Asked {
+    line: LineId,
+    id: u32,
+}
+
+/// What can be done now, and on what.
+struct Ready {
+    until: bool,
+    host: PollFlags,
+    door: PollFlags,
+    lines: Vec<(LineId, PollFlags)>,
 }
 
 impl Broker {
-    pub(crate) fn new(_host: UnixStream, _door: OwnedFd) -> io::Result<Broker> {
-        Ok(Broker)
+    pub(crate) fn new(host: UnixStream, door: OwnedFd) -> Broker {
+        Broker {
+            host: Link::new(OwnedFd::from(host)),
+            door: Some(door),
+            lines: BTreeMap::new(),
+            next_line: 0,
+            asks: HashMap::new(),
+            next_ask: 1,
+        }
     }
+
+    /// Until `until` can be read, or the host is gone. The host has whole frames then.
     pub(crate) fn relay(&mut self, until: BorrowedFd<'_>) -> io::Result<()> {
-        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-        poll(&mut [PollFd::new(until, PollFlags::POLLIN)], PollTimeout::NONE)?;
+        // Whether lines have said something whole that the host could not take.
+        let mut is_behind = false;
+        loop {
+            let timeout =
+                if is_behind && !self.is_full() { PollTimeout::ZERO } else { PollTimeout::NONE };
+            let ready = self.wait(until, timeout)?;
+            if !ready.door.is_empty() {
+                self.accept(ready.door)?;
+            }
+            for (id, flags) in ready.lines {
+                self.serve(id, flags);
+            }
+            is_behind = self.forward();
+            if ready.host.intersects(READABLE) && !self.host.fill(usize::MAX)? {
+                return Ok(());
+            }
+            self.deliver()?;
+            self.host.flush()?;
+            if ready.until {
+                return self.flush_host();
+            }
+        }
+    }
+
+    /// The socket to the host, for what is said when nobody else speaks any more.
+    pub(crate) fn into_host(self) -> UnixStream {
+        UnixStream::from(self.host.into_socket())
+    }
+
+    fn wait(&self, until: BorrowedFd<'_>, timeout: PollTimeout) -> io::Result<Ready> {
+        let mut fds = vec![
+            PollFd::new(until, PollFlags::POLLIN),
+            PollFd::new(self.host.as_fd(), wanted(true, &self.host)),
+        ];
+        if let Some(door) = &self.door {
+            fds.push(PollFd::new(door.as_fd(), PollFlags::POLLIN));
+        }
+        let is_open = !self.is_full();
+        let watched = self.lines.iter().map(|(id, line)| (*id, line, wanted(is_open, line)));
+        // One that is not to be read would still report that it has hung up, again and again.
+        let watched: Vec<_> = watched.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
+        fds.extend(watched.iter().map(|(_, line, wanted)| PollFd::new(line.as_fd(), *wanted)));
+        match poll(&mut fds, timeout) {
+            Ok(_) | Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut flags = fds.iter().map(|fd| fd.revents().unwrap_or(PollFlags::POLLERR));
+        let mut next = || flags.next().unwrap_or(PollFlags::empty());
+        let until = !next().is_empty();
+        let host = next();
+        let door = if self.door.is_some() { next() } else { PollFlags::empty() };
+        let lines = watched.iter().map(|(id, _, _)| (*id, next()));
+        Ok(Ready { until, host, door, lines: lines.filter(|(_, is)| !is.is_empty()).collect() })
+    }
+
+    fn is_full(&self) -> bool {
+        self.host.unsent_bytes() > MAX_HOST_BYTES || self.asks.len() >= MAX_ASKS
+    }
+
+    /// Takes in what waits at the door.
+    fn accept(&mut self, flags: PollFlags) -> io::Result<()> {
+        let Some(door) = &self.door else { return Ok(()) };
+        match knock(door.as_fd()) {
+            Ok(Knock::Line(socket)) => {
+                if self.lines.len() < MAX_LINES {
+                    self.lines.insert(self.next_line, Link::new(socket));
+                    self.next_line += 1;
+                }
+            }
+            Ok(Knock::Nothing) if !flags.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) => {}
+            Ok(Knock::Nothing) => self.door = None,
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
+                // No descriptor is free: the sender sees its line closed.
+                _ if error.raw_os_error() == Some(libc::EMFILE) => {}
+                _ => return Err(error),
+            },
+        }
         Ok(())
     }
+
+    /// Reads from a line and writes to it. One that fails is closed.
+    fn serve(&mut self, id: LineId, flags: PollFlags) {
+        let unread: usize = self.lines.values().map(Link::unread_bytes).sum();
+        let Some(line) = self.lines.get_mut(&id) else { return };
+        let room = MAX_UNREAD_BYTES.saturating_sub(unread);
+        let is_well = !flags.contains(PollFlags::POLLNVAL)
+            && line.flush().is_ok()
+            && (!flags.intersects(READABLE) || line.fill(room).unwrap_or(false));
+        if !is_well {
+            self.lines.remove(&id);
+        }
+    }
+
+    /// Passes on what the lines have said whole. `true` if it stopped because the host is full.
+    fn forward(&mut self) -> bool {
+        let ids: Vec<LineId> = self.lines.keys().copied().collect();
+        for id in ids {
+            loop {
+                if self.is_full() {
+                    return true;
+                }
+                let Some(line) = self.lines.get_mut(&id) else { break };
+                let frame = match line.take() {
+                    Ok(Some(body)) => FromGuest::decode(body).ok(),
+                    Ok(None) => break,
+                    Err(_) => None,
+                };
+                let is_passed = frame.is_some_and(|frame| self.pass_on(id, frame));
+                if !is_passed {
+                    self.lines.remove(&id);
+                }
+            }
+        }
+        false
+    }
+
+    /// `false` if a line may not say this.
+    fn pass_on(&mut self, line: LineId, frame: FromGuest) -> bool {
+        let (frame, asked) = match frame {
+            FromGuest::Ask { id, ask } => {
+                let fresh = self.fresh_id();
+                (FromGuest::Ask { id: fresh, ask }, Some((fresh, Asked { line, id })))
+            }
+            FromGuest::Progress(text) => (FromGuest::Progress(text), None),
+            FromGuest::Compiled
+            | FromGuest::Output { .. }
+            | FromGuest::Image(_)
+            | FromGuest::Returned(_)
+            | FromGuest::Threw(_) => return false,
+        };
+        // Too long for a frame with the longer id.
+        let Ok(bytes) = frame.encode() else { return false };
+        self.host.push(&bytes);
+        self.asks.extend(asked);
+        true
+    }
+
+    fn fresh_id(&mut self) -> u32 {
+        while self.asks.contains_key(&self.next_ask) {
+            self.next_ask = self.next_ask.wrapping_add(1);
+        }
+        let id = self.next_ask;
+        self.next_ask = id.wrapping_add(1);
+        id
+    }
+
+    /// Gives the host's answers to those who asked.
+    fn deliver(&mut self) -> io::Result<()> {
+        loop {
+            let Some(body) = self.host.take().map_err(invalid)? else { return Ok(()) };
+            let ToGuest::Answer(Answer { id, result }) = ToGuest::decode(body).map_err(invalid)?
+            else {
+                return Err(io::ErrorKind::InvalidData.into());
+            };
+            let Some(asked) = self.asks.remove(&id) else { continue };
+            let Some(line) = self.lines.get_mut(&asked.line) else { continue };
+            let answer = ToGuest::Answer(Answer { id: asked.id, result });
+            let is_sent = answer.encode().is_ok_and(|bytes| {
+                line.push(&bytes);
+                line.flush().is_ok()
+            });
+            if !is_sent || line.unsent_bytes() > MAX_LINE_BYTES {
+                self.lines.remove(&asked.line);
+            }
+        }
+    }
+
+    fn flush_host(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + FLUSH;
+        loop {
+            self.host.flush()?;
+            if self.host.unsent_bytes() == 0 {
+                return Ok(());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO);
+            let mut fds = [PollFd::new(self.host.as_fd(), PollFlags::POLLOUT)];
+            match poll(&mut fds, timeout) {
+                Ok(_) | Err(nix::Error::EINTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
 }
+
+const READABLE: PollFlags = PollFlags::POLLIN.union(PollFlags::POLLHUP).union(PollFlags::POLLERR);
+
+fn wanted(is_read: bool, link: &Link) -> PollFlags {
+    let mut wanted = PollFlags::empty();
+    wanted.set(PollFlags::POLLIN, is_read);
+    wanted.set(PollFlags::POLLOUT, link.unsent_bytes() > 0);
+    wanted
+}
+
+fn invalid(error: codexec_types::FrameError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+enum Knock {
+    Line(OwnedFd),
+    /// The end, or a packet that brings no line.
+    Nothing,
+}
+
+fn knock(door: BorrowedFd<'_>) -> io::Result<Knock> {
+    let mut byte = [0; 1];
+    let mut control = cmsg_space!([RawFd; 1]);
+    let mut iov = [IoSliceMut::new(&mut byte)];
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
+    let message = recvmsg::<()>(door.as_raw_fd(), &mut iov, Some(&mut control), flags)?;
+    // Owned at once, all of them: what is not used is closed.
+    let mut fds = Vec::new();
+    if let Ok(parts) = message.cmsgs() {
+        for part in parts {
+            if let ControlMessageOwned::ScmRights(raw) = part {
+                fds.extend(raw.into_iter().map(sys::own));
+            }
+        }
+    }
+    let is_stream = |fd: &OwnedFd| getsockopt(fd, sockopt::SockType) == Ok(SockType::Stream);
+    Ok(fds.into_iter().next().filter(is_stream).map_or(Knock::Nothing, Knock::Line))
+}
+
+#[cfg(test)]
+mod tests;

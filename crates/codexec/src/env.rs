@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is that place")]
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `CODEXEC_HOME`: where all state is kept. Default: `~/.codexec`.
 pub(crate) fn home() -> Option<PathBuf> {
@@ -78,10 +78,16 @@ pub(crate) enum Role {
     Programs,
     Mounter,
     Warden,
+    /// A Bash guest's way to tools: the binary under the name `mcp`.
+    McpCommand,
 }
 
 pub(crate) fn own_role() -> Option<Role> {
-    let mut arguments = std::env::args_os().skip(1);
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().unwrap_or_default();
+    if Path::new(&program).file_name().is_some_and(|name| name == "mcp") {
+        return Some(Role::McpCommand);
+    }
     let role = match arguments.next() {
         Some(name) if name == "zygote-js" => Role::Js,
         Some(name) if name == "zygote-probe" => Role::Probe,
@@ -91,4 +97,9 @@ pub(crate) fn own_role() -> Option<Role> {
         Some(_) | None => return None,
     };
     arguments.next().is_none_or(|_: OsString| false).then_some(role)
+}
+
+/// What follows the name `mcp`.
+pub(crate) fn mcp_arguments() -> Vec<OsString> {
+    std::env::args_os().skip(1).collect()
 }

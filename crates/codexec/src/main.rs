@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod config;
 mod env;
+mod mcp_command;
 mod parts;
 mod role;
 mod servers;

@@ -6,11 +6,15 @@ use std::os::fd::AsFd as _;
 use codexec_gateway::serve_warden;
 use codexec_sandbox::{probe_guest, serve_mounter, serve_zygote};
 
-use crate::env::Role;
+use crate::env::{self, Role};
+use crate::mcp_command;
 
 /// Never returns.
 #[expect(clippy::exit, reason = "each role is a process of its own")]
 pub(crate) fn run(role: Role) -> ! {
+    if let Role::McpCommand = role {
+        std::process::exit(mcp_command::run(env::mcp_arguments()));
+    }
     // A zygote's control socket is its standard input.
     match (role, std::io::stdin().as_fd().try_clone_to_owned()) {
         (Role::Js, Ok(control)) => match codexec_js::Guest::warm() {
@@ -28,8 +32,14 @@ pub(crate) fn run(role: Role) -> ! {
             serve_warden(std::io::stdin().lock());
             std::process::exit(0)
         }
+        (Role::McpCommand, Ok(_)) => {}
         (
-            Role::Js | Role::Probe | Role::Programs | Role::Mounter | Role::Warden,
+            Role::Js
+            | Role::Probe
+            | Role::Programs
+            | Role::Mounter
+            | Role::Warden
+            | Role::McpCommand,
             Err(error),
         ) => complain(&error),
     }

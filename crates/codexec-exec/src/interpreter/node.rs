@@ -6,7 +6,19 @@ use codexec_sandbox::{Command, First, ask_program};
 use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
 use crate::{ExecError, Settings};
 
-const GUEST: &str = include_str!("../shim/node/guest.mjs");
+const FILES: &[(&str, &str)] = &[
+    ("guest.mjs", include_str!("../shim/node/guest.mjs")),
+    ("program.mjs", include_str!("../shim/node/program.mjs")),
+    // The same tools as in our own engine, by the same code.
+    ("tools.js", include_str!("../shim/node/tools.js")),
+];
+/// What its guest needs, see guest.mjs.
+const FLAGS: &[&str] = &[
+    "--no-warnings",
+    "--expose-internals",
+    "--experimental-vm-modules",
+    "--experimental-import-meta-resolve",
+];
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
@@ -29,14 +41,13 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     }
     let real = std::fs::canonicalize(&program).unwrap_or(program);
     let mut room = room(settings, shown(&real));
-    room.written.push((Path::new(OURS).join("guest.mjs"), GUEST.to_owned()));
+    for (name, text) in FILES {
+        room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
+    }
     let memory_mib = settings.limits.memory_bytes >> 20;
-    let arguments = vec![
-        format!("--max-old-space-size={memory_mib}"),
-        "--no-warnings".to_owned(),
-        "--experimental-vm-modules".to_owned(),
-        format!("{OURS}/guest.mjs"),
-    ];
+    let mut arguments = vec![format!("--max-old-space-size={memory_mib}")];
+    arguments.extend(FLAGS.iter().map(|flag| (*flag).to_owned()));
+    arguments.push(format!("{OURS}/guest.mjs"));
     let environment = environment(settings, real.parent());
     let name = format!("{} {version}", real.display());
     let first = First::Started(Command { program: real, arguments, environment });

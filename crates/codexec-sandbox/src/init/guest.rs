@@ -53,7 +53,7 @@ pub(super) fn run(
             let (script, input) = lay_out(&job)?;
             command.arguments.push(script);
             let guest = start(&command, rules, (theirs, BROKER_FD), Some(&input))?;
-            let mut broker = Broker::new(channel, door)?;
+            let mut broker = Broker::new(channel, door);
             loop {
                 broker.relay(signals.as_fd())?;
                 if let Some(status) = signals.next(Some(guest))? {

@@ -1,0 +1,220 @@
+// From the guest's text to a function. The text is parsed alone, by the parser that Node carries
+// for its own REPL (hence --expose-internals), so no text can close the function that is put
+// around it. All edits leave every other character on its line and, but for the `return` that the
+// last expression gets, in its column.
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import vm from "node:vm";
+
+// The name under which stacks know the guest's code.
+export const CODE = "main.mjs";
+
+// What keeps a text from being a program; `line` and `column` count from one.
+export class Flaw {
+  constructor(message, line, column) {
+    this.message = message;
+    this.line = line;
+    this.column = column;
+  }
+}
+
+const AsyncFunction = (async () => {}).constructor;
+const PARSING = {
+  ecmaVersion: "latest",
+  sourceType: "module",
+  allowReturnOutsideFunction: true,
+  allowAwaitOutsideFunction: true,
+  allowHashBang: true,
+  locations: true,
+  preserveParens: true,
+};
+
+const loadParser = () => {
+  try {
+    return createRequire(import.meta.url)("internal/deps/acorn/acorn/dist/acorn").parse;
+  } catch {
+    // Another engine's Node: the code runs, with neither static imports nor a last value.
+    return undefined;
+  }
+};
+const parse = loadParser();
+
+// Modules are looked for from the guest's directory, not from ours.
+const defaultLoader = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+const resolveFrom = import.meta.resolve;
+const loadFrom = async (specifier, _script, attributes) => {
+  const base = pathToFileURL(join(process.cwd(), CODE)).href;
+  const keys = attributes === undefined ? [] : Object.keys(attributes);
+  const url = await resolveFrom(specifier, base);
+  return keys.length === 0 ? import(url) : import(url, { with: attributes, assert: attributes });
+};
+const importModuleDynamically = defaultLoader ?? loadFrom;
+const script = (text, lineOffset) =>
+  new vm.Script(text, { filename: CODE, lineOffset, importModuleDynamically }).runInThisContext();
+
+// The guest's own `import(..)`, for its static imports.
+export const load = script("(specifier, options) => import(specifier, options)", -1);
+
+/**
+ * `main` is an async function of `import.meta` and a list of module namespaces, those of
+ * `imports`: `{ specifier, options, names, line, column }`. `shift` tells where, and by how much, the rest
+ * of a line was moved to the right.
+ */
+export const compile = (code) => {
+  let tree;
+  try {
+    tree = parse?.(code, PARSING);
+  } catch (error) {
+    // What only the engine understands still runs.
+    if (!isBody(code)) throw flawOf(error);
+  }
+  const text = code.startsWith("#!") ? "//" + code.slice(2) : code;
+  const { body, head, imports, shift } =
+    tree === undefined ? { body: text, head: "", imports: [], shift: undefined } : edit(text, tree);
+  if (tree === undefined && !isBody(text)) throw engineFlaw(text);
+  const first = `({"<main>": async function (import_meta, $imports) {"use strict";${head}\n`;
+  try {
+    return { main: script(`${first}${body}\n}})["<main>"]`, -1), imports, shift };
+  } catch (error) {
+    throw engineFlawOf(error);
+  }
+};
+
+const isBody = (code) => {
+  try {
+    new AsyncFunction(code);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const flawOf = (error) => {
+  if (error.loc === undefined) return new Flaw(String(error.message));
+  const message = error.message.replace(/ \(\d+:\d+\)$/, "");
+  return new Flaw(message, error.loc.line, error.loc.column + 1);
+};
+
+const engineFlaw = (code) => {
+  try {
+    script(`(async function () {"use strict";\n${code}\n})`, -1);
+  } catch (error) {
+    return engineFlawOf(error);
+  }
+  return new Flaw("this is not the body of a function");
+};
+
+// The engine says where in the lines that it puts before the stack.
+const engineFlawOf = (error) => {
+  const lines = String(error?.stack).split("\n");
+  const line = Number(lines[0].slice(CODE.length + 1));
+  const isPlaced = lines[0].startsWith(`${CODE}:`) && line >= 1 && lines[2]?.includes("^");
+  const message = `${error?.name}: ${error?.message}`;
+  return isPlaced ? new Flaw(message, line, lines[2].indexOf("^") + 1) : new Flaw(message);
+};
+
+const edit = (code, tree) => {
+  const edits = [];
+  const imports = [];
+  let head = "";
+  const blank = (from, to, text = "") =>
+    edits.push({ from, to, text: text + code.slice(from + text.length, to).replace(/[^\n\r]/g, " ") });
+  const importFrom = (node) => {
+    const options = optionsOf(node.attributes);
+    const { line, column } = node.loc.start;
+    const names = [];
+    imports.push({ specifier: node.source.value, options, names, line, column: column + 1 });
+    return names;
+  };
+  for (const node of tree.body) {
+    switch (node.type) {
+      case "ImportDeclaration": {
+        head += bindings(node.specifiers, importFrom(node), imports.length - 1);
+        blank(node.start, node.end);
+        break;
+      }
+      case "ExportAllDeclaration":
+        importFrom(node);
+        blank(node.start, node.end);
+        break;
+      case "ExportNamedDeclaration":
+        if (node.source) importFrom(node);
+        blank(node.start, node.declaration?.start ?? node.end);
+        break;
+      case "ExportDefaultDeclaration": {
+        const { start, end, type, id } = node.declaration;
+        const isDeclared = /^(Function|Class)Declaration$/.test(type) && id !== null;
+        const isLast = node === tree.body.at(-1);
+        blank(node.start, start, isDeclared ? "" : isLast ? "return(" : "void(");
+        if (!isDeclared) edits.push({ from: end, to: end, text: ")" });
+        break;
+      }
+    }
+  }
+  if (/import\s*\.\s*meta/.test(code)) renameMeta(tree, (node) => blank(node.start, node.end, "import_meta"));
+  const shift = returnLast(tree.body, edits);
+  return { body: applied(code, edits), head, imports, shift };
+};
+
+const optionsOf = (attributes) => {
+  if (!attributes?.length) return undefined;
+  const given = {};
+  for (const { key, value } of attributes) given[key.name ?? key.value] = value.value;
+  return { with: given };
+};
+
+// Part of the wrapper's first line: the names of one import declaration.
+const bindings = (specifiers, names, index) => {
+  let text = "";
+  for (const { type, local, imported } of specifiers) {
+    if (type === "ImportNamespaceSpecifier") {
+      text += `const ${local.name} = $imports[${index}];`;
+      continue;
+    }
+    const name = type === "ImportDefaultSpecifier" ? "default" : (imported.name ?? imported.value);
+    names.push(name);
+    text += `const ${local.name} = $imports[${index}][${JSON.stringify(name)}];`;
+  }
+  return text;
+};
+
+// `import.meta` exists in modules only; the new name is as long.
+const renameMeta = (tree, rename) => {
+  const waiting = [tree];
+  while (waiting.length > 0) {
+    const node = waiting.pop();
+    if (node.type === "MetaProperty" && node.meta.name === "import") rename(node);
+    for (const key in node) {
+      const child = node[key];
+      if (child !== null && typeof child === "object") waiting.push(child);
+    }
+  }
+};
+
+const UNSEEN = { EmptyStatement: 1, ImportDeclaration: 1 };
+
+// Without a `return`, the value of the last expression is the value of the code. The word stands
+// right before it, for the engine says of unknown names that they stand where their statement
+// begins.
+const RETURN = "return ";
+const returnLast = (body, edits) => {
+  let last = body.length - 1;
+  while (last >= 0 && UNSEEN[body[last].type]) last--;
+  const node = body[last];
+  if (node?.type !== "ExpressionStatement") return undefined;
+  edits.push({ from: node.start, to: node.start, text: RETURN });
+  const { line, column } = node.loc.start;
+  return { line, column: column + 1, by: RETURN.length };
+};
+
+const applied = (code, edits) => {
+  edits.sort((a, b) => a.from - b.from || a.to - b.to);
+  let text = "";
+  let at = 0;
+  for (const edit of edits) {
+    text += code.slice(at, edit.from) + edit.text;
+    at = edit.to;
+  }
+  return text + code.slice(at);
+};

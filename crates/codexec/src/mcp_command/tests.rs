@@ -1,0 +1,166 @@
+use serde_json::json;
+
+use super::*;
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// What a command line means, in one line.
+fn meaning(line: &str) -> String {
+    match wish::parse(words(line)) {
+        Ok(Wish::Usage) => "usage".to_owned(),
+        Ok(Wish::AllTools { is_pretty }) => format!("all tools {is_pretty}"),
+        Ok(Wish::Ask { ask, is_pretty }) => {
+            format!("{} {is_pretty}", serde_json::to_string(&ask).expect("an ask"))
+        }
+        Ok(Wish::Call { target, given }) => {
+            let flags: Vec<String> = given
+                .flags
+                .iter()
+                .map(|flag| format!("{}={}", flag.name, flag.value.as_deref().unwrap_or("(alone)")))
+                .collect();
+            let json = match given.json {
+                None => String::new(),
+                Some(JsonSource::Stdin) => " stdin".to_owned(),
+                Some(JsonSource::Text(text)) => format!(" {text}"),
+            };
+            let pretty = if given.is_pretty { " pretty" } else { "" };
+            format!("{target:?} {}{json}{pretty}", flags.join(" "))
+        }
+        Err(message) => format!("error: {message}"),
+    }
+}
+
+#[track_caller]
+fn check(line: &str, expected: &str) {
+    assert_eq!(meaning(line), expected, "mcp {line}");
+}
+
+#[test]
+fn calls() {
+    let pair = r#"Pair { server: "a", tool: "b" }"#;
+    check("a b", &format!("{pair} "));
+    check("a b --x 1 --y=2 --z", &format!("{pair} x=1 y=2 z=(alone)"));
+    check("a b --x -5 --y=--z --w --v", &format!("{pair} x=-5 y=--z w=(alone) v=(alone)"));
+    check("a b --x= --y=a=b", &format!("{pair} x= y=a=b"));
+    check("a b --json {} --pretty --x 1", &format!("{pair} x=1 {{}} pretty"));
+    check("a b --json -", &format!("{pair}  stdin"));
+    check("a b --json=-", &format!("{pair}  stdin"));
+    check("call a.b --x 1", r#"Joined("a.b") x=1"#);
+    check("call mcp__search__b", r#"Joined("mcp__search__b") "#);
+}
+
+#[test]
+fn questions() {
+    check("search create an issue", r#"{"search":{"query":"create an issue","limit":10}} false"#);
+    check("search x --limit 3 --pretty", r#"{"search":{"query":"x","limit":3}} true"#);
+    check("search x --limit=3", r#"{"search":{"query":"x","limit":3}} false"#);
+    check("tools", "all tools false");
+    check("tools github", r#"{"tool_names":{"server":"github"}} false"#);
+    check("schema a.b --pretty", r#"{"schema":{"name":"a.b"}} true"#);
+    check("help", "usage");
+    check("--help", "usage");
+    check("-h", "usage");
+    check("help a.b", r#"{"help":{"name":"a.b"}} false"#);
+    check("help a b", r#"{"help":{"name":"a.b"}} false"#);
+    check("a --help", r#"{"help":{"name":"a"}} false"#);
+    check("a b --help", r#"{"help":{"name":"a.b"}} false"#);
+    check("call --help", "usage");
+}
+
+#[test]
+fn wrong_usage_teaches() {
+    check("", "error: say what to call, like mcp github get_issue --id 1");
+    check("github", "error: say which tool of that server, like mcp github get_issue");
+    check("github --x 1", "error: say which tool of that server, like mcp github get_issue");
+    check("a b 5", "error: \"5\" has no name; write --name 5, or --json '{..}'");
+    check("a b --json", "error: --json takes JSON, or - for standard input");
+    check("--x", "error: --x comes before any server");
+    check("call", "error: say which tool, like mcp call github.get_issue");
+    check("search", "error: say what the tool should do, like mcp search create issue");
+    check("search x --limit many", "error: --limit takes a number from 1 to 1000");
+    check("search x --limit", "error: --limit takes a number from 1 to 1000");
+    check("tools a b", "error: mcp tools takes one server, or none for all");
+    check("schema", "error: mcp schema takes one tool, like github.get_issue");
+    check("tools --all", "error: --all is not known here");
+    check("a b -- x", "error: a flag without a name");
+}
+
+fn given(line: &str) -> Given {
+    match wish::parse(words(&format!("a b {line}"))) {
+        Ok(Wish::Call { given, .. }) => given,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_schema_is_asked_for_only_when_a_text_could_be_something_else() {
+    let needs = |line: &str| typed::needs_schema(&given(line).flags);
+    for line in ["--x 5", "--x true", "--x null", "--x [1]", "--x {a", "--x 1e3", "--a-b c"] {
+        assert!(needs(line), "{line}");
+    }
+    for line in ["", "--x", "--x abc", "--x 1.2.3", "--x \"q\"", "--x=", "--json {\"a\":5}"] {
+        assert!(!needs(line), "{line}");
+    }
+}
+
+#[test]
+fn values_have_the_type_that_the_tool_wants() {
+    let schema = json!({"properties": {
+        "text": {"type": "string"},
+        "n": {"type": "integer"},
+        "f": {"type": "number"},
+        "is": {"type": "boolean"},
+        "list": {"type": "array", "items": {"type": "string"}},
+        "numbers": {"type": "array", "items": {"type": "integer"}},
+        "object": {"type": "object"},
+        "maybe_text": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        "maybe_n": {"type": ["integer", "null"]},
+        "choice": {"enum": ["1", "2"]},
+        "free": {},
+    }});
+    let check = |line: &str, expected: &str| {
+        let args = typed::arguments(&given(line).flags, Some(&schema));
+        assert_eq!(Value::Object(args).to_string(), expected, "{line}");
+    };
+    check("--text 5", r#"{"text":"5"}"#);
+    check("--text null --text2 x", r#"{"text":"null","text2":"x"}"#);
+    check("--n 5 --f 1.5 --is false", r#"{"n":5,"f":1.5,"is":false}"#);
+    check("--n five", r#"{"n":"five"}"#);
+    check("--is", r#"{"is":true}"#);
+    check("--list [\"a\"]", r#"{"list":["a"]}"#);
+    check("--list 5", r#"{"list":["5"]}"#);
+    check("--list 1 --list 2", r#"{"list":["1","2"]}"#);
+    check("--numbers 1 --numbers 2", r#"{"numbers":[1,2]}"#);
+    check("--object {\"a\":1}", r#"{"object":{"a":1}}"#);
+    check("--maybe_text 5", r#"{"maybe_text":"5"}"#);
+    check("--maybe_text null", r#"{"maybe_text":null}"#);
+    check("--maybe-n 5", r#"{"maybe_n":5}"#);
+    check("--choice 1", r#"{"choice":"1"}"#);
+    check("--free 5 --unknown [1] --other [", r#"{"free":5,"unknown":[1],"other":"["}"#);
+}
+
+#[test]
+fn without_a_schema_json_is_json() {
+    let args = typed::arguments(&given("--a 5 --b x --c --d {} --e 1 --e x").flags, None);
+    assert_eq!(Value::Object(args), json!({"a": 5, "b": "x", "c": true, "d": {}, "e": [1, "x"]}));
+}
+
+#[test]
+fn results_are_text_or_one_line() {
+    let text = |json: &str, is_pretty| {
+        Output::Json { json: Json::parse(json.to_owned()).expect("json"), is_pretty }.text()
+    };
+    assert_eq!(text("\"a\\nb\"", false), "a\nb");
+    assert_eq!(text("{\"a\": [1,\n 2]}", false), r#"{"a":[1,2]}"#);
+    assert_eq!(text("{\"a\":1}", true), "{\n  \"a\": 1\n}");
+    let found = Json::parse(r#"[{"server":"a","tool":"b","name":"x"},{}]"#.to_owned());
+    assert_eq!(names(&found.expect("json")).text(), r#"["a.b"]"#);
+}
+
+#[test]
+fn failures_have_their_code() {
+    let error = CallError::new(codexec_types::CallCode::ToolNotFound, "no such tool");
+    assert_eq!(Failure::Refused(error).to_string(), "TOOL_NOT_FOUND: no such tool");
+}
