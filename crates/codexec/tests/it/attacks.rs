@@ -1,6 +1,7 @@
 //! Attack cases against the built binary: data in `cases/attacks.jsonl`, verdicts by what the host
 //! sees. A test for each area, and every failing case in its message.
 
+pub(crate) mod bait;
 pub(crate) mod bench;
 mod case;
 mod drive;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use bench::Bench;
 use case::{Case, fill};
-use host::Sandbox;
+use host::{Guests, Sandbox};
 use verdict::{Deed, problems, seen};
 
 /// An execution that must go well whatever happens beside it.
@@ -78,13 +79,79 @@ fn client_cases() {
 }
 
 #[test]
+fn python_file_cases() {
+    check(&cases("py-fs"));
+}
+
+#[test]
+fn python_network_cases() {
+    check(&cases("py-net"));
+}
+
+#[test]
+fn python_kernel_cases() {
+    check(&cases("py-kernel"));
+}
+
+#[test]
+fn python_bridge_cases() {
+    check(&cases("py-bridge"));
+}
+
+#[test]
+fn bash_cases() {
+    check(&cases("bash"));
+}
+
+#[test]
+fn node_cases() {
+    check(&cases("node"));
+}
+
+#[test]
+fn resource_cases() {
+    check(&cases("resource"));
+}
+
+#[test]
+fn process_cases() {
+    check(&cases("process"));
+}
+
+#[test]
+fn output_cases() {
+    check(&cases("output"));
+}
+
+#[test]
+fn source_cases() {
+    check(&cases("source"));
+}
+
+#[test]
+fn file_cases() {
+    check(&cases("files"));
+}
+
+#[test]
+fn fail_closed_cases() {
+    check(&cases("fail-closed"));
+}
+
+#[test]
 fn no_case_is_left_out() {
     let areas = ["escape", "policy", "time", "mem", "output", "bridge", "sampling"];
     let areas = areas.map(|area| format!("js-{area}"));
+    let programs = ["py-fs", "py-net", "py-kernel", "py-bridge", "bash", "node", "resource"];
+    let others = ["process", "output", "source", "files", "fail-closed"];
+    let rest = ["ts-parser", "upstream", "http"];
     for case in case::all() {
+        let area = case.area.as_str();
         let is_run = areas.contains(&case.area)
-            || ["ts-parser", "upstream", "http"].contains(&case.area.as_str());
-        assert!(is_run, "{} is of the area {}, which nobody runs", case.id, case.area);
+            || programs.contains(&area)
+            || others.contains(&area)
+            || rest.contains(&area);
+        assert!(is_run, "{} is of the area {area}, which nobody runs", case.id);
     }
 }
 
@@ -114,11 +181,18 @@ fn check(cases: &[Case]) {
     let mut bench = None;
     let mut control = None;
     for case in cases {
+        if case.request.is_object() {
+            failed.extend(drive::steps(case));
+            continue;
+        }
         let outcome = attempt(|| {
             for permitted in permissions(case) {
                 granted(control.get_or_insert_with(|| start("")), &permitted);
             }
-            attack(bench.get_or_insert_with(|| start(SETTINGS)), case)
+            match settings(case) {
+                Some(settings) => attack(&mut start(&settings), case),
+                None => attack(bench.get_or_insert_with(|| start(SETTINGS)), case),
+            }
         });
         if !outcome.is_empty() {
             failed.push(format!("{}: {}", case.id, outcome.join("; ")));
@@ -129,6 +203,20 @@ fn check(cases: &[Case]) {
         failed.extend(server.broken_records());
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What a case wants of a server of its own.
+fn settings(case: &Case) -> Option<String> {
+    let config = case.opts["config"].as_object()?;
+    let mut limits = String::new();
+    for (key, value) in config {
+        let key = match key.as_str() {
+            "workspace_quota_mb" => "disk-mib",
+            other => other,
+        };
+        limits.push_str(&format!("{key} = {value}\n"));
+    }
+    Some(format!("{SETTINGS}[limits]\n{limits}"))
 }
 
 /// What went wrong, be it by a verdict or by a panic of the harness.
@@ -175,20 +263,28 @@ fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     let attack = bench.send(&case.language, &code, &case.opts);
     let lasts = !bench.is_answered(attack, MOMENT);
     let mut workers = before.sandbox.workers.clone();
+    let mut during = Guests::default();
     let mut sibling = None;
     if lasts {
         sibling = Some(bench.run(SIBLING, &Value::Null));
         // Whoever goes from here on goes with the attack, unless that was about to end anyway.
         let there = Sandbox::of(bench.pid()).workers;
+        let guests = Guests::of(bench.pid());
         if !bench.is_answered(attack, 3 * MOMENT) {
-            workers = there;
+            (workers, during) = (there, guests);
         }
     }
     let answered = bench.answered(attack);
     let wall = begun.elapsed();
-    let left = if bench.has_run_since(&before) { bench.left_behind(&workers) } else { None };
+    let is_program = ["python", "bash", "node"].contains(&case.language.as_str());
+    let left = match bench.has_run_since(&before) {
+        true if is_program => bench.left_of_programs(&before, &during),
+        true => bench.left_behind(&workers),
+        false => None,
+    };
     let sibling = sibling.unwrap_or_else(|| bench.run(SIBLING, &Value::Null));
-    let deed = Deed { status: answered.status, wall, seen, before };
+    let ran = Some((code, answered.execution.clone()));
+    let deed = Deed { status: answered.status, wall, seen, before, ran };
     let mut problems = problems(bench, &case.oracle, &deed);
     problems.extend(left);
     if sibling.text != "sibling 42" {
