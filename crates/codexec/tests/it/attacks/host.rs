@@ -63,8 +63,7 @@ impl Guests {
         let mut guests = Guests::default();
         for pid in descendants(server).into_iter().filter(|pid| is_alive(*pid)) {
             let ids = status(pid, "NSpid").unwrap_or_default();
-            let mut inner = ids.split_whitespace().skip(1);
-            match inner.next_back() {
+            match ids.split_whitespace().skip(1).last() {
                 None => {}
                 Some("1") => drop(guests.firsts.insert(pid)),
                 Some(_) => drop(guests.others.insert(pid)),
