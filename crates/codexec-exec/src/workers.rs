@@ -133,11 +133,8 @@ impl All {
         let settings = &self.machine.settings;
         let queued = self.waiting.fetch_add(1, Ordering::Relaxed);
         let place = Waiting(&self.waiting);
-        let busy = || ExecError::Busy {
-            cap: settings.max,
-            queued,
-            retry_after: settings.queue_wait,
-        };
+        let busy =
+            || ExecError::Busy { cap: settings.max, queued, retry_after: settings.queue_wait };
         if queued >= settings.queue {
             return Err(busy());
         }
