@@ -55,7 +55,8 @@ const indexOf = unbound(String.prototype.indexOf);
 const lastIndexOf = unbound(String.prototype.lastIndexOf);
 const startsWith = unbound(String.prototype.startsWith);
 const replace = unbound(String.prototype.replace);
-const exit = process.exit;
+const { exit, reallyExit } = process;
+const listenerCount = unbound(process.listenerCount);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 const define = (target, name, value) =>
@@ -508,6 +509,8 @@ const finish = (code) => {
   } else if (state === PENDING && code === 0) {
     conclude('{"returned":null}');
   }
+  // Nobody else listens: taking the engine apart would only cost time.
+  if (listenerCount(process, "exit") === 1) apply(reallyExit, process, [+(process.exitCode ?? code)]);
 };
 
 const importAll = async (imports) => {
@@ -626,7 +629,7 @@ process.on("beforeExit", () => {
 process.on("exit", finish);
 process.on("uncaughtException", (error) => {
   // A guest that listens itself has dealt with it.
-  if (process.listenerCount("uncaughtException") === 1) fail(error);
+  if (listenerCount(process, "uncaughtException") === 1) fail(error);
 });
 void process.stdout;
 void process.stderr;

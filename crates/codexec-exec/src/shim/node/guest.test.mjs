@@ -224,6 +224,11 @@ test("output goes to its streams as Node shows it", async () => {
   assert.deepEqual([heard.out, heard.err, ending(heard)], ["{ a: 1 } x\nraw", "e\n", "true"]);
 });
 
+test("no output is lost at the end", async () => {
+  const heard = await play("console.log('x'.repeat(8 << 20)); console.error('y'.repeat(1 << 20)); 1");
+  assert.deepEqual([heard.out.length, heard.err.length, ending(heard)], [(8 << 20) + 1, (1 << 20) + 1, "1"]);
+});
+
 const checkAsks = (name, cases) =>
   test(name, { concurrency: 2 }, async (t) => {
     await Promise.all(
