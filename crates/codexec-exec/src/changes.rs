@@ -41,7 +41,8 @@ pub(crate) fn see(directory: &Path) -> BTreeMap<PathBuf, Seen> {
             if found.is_dir() && path.components().count() < MAX_DEPTH {
                 folders.push(path.clone());
             }
-            let modified_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+            let modified_ns =
+                i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
             let (bytes, inode, is_dir) = (found.len(), found.ino(), found.is_dir());
             seen.insert(path, Seen { bytes, modified_ns, inode, is_dir });
         }

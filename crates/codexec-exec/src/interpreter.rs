@@ -90,7 +90,7 @@ const SHOWN: &[&str] = &[
 ];
 
 const WRITTEN: &[(&str, &str)] = &[
-    ("/etc/passwd", "agent:x:1000:1000:agent:/home:/bin/bash\n"),
+    ("/etc/passwd", "agent:x:1000:1000:agent:/box/home:/bin/bash\n"),
     ("/etc/group", "agent:x:1000:\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n"),
     ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
@@ -121,7 +121,7 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
         None => usual.to_owned(),
     };
     let mut environment: Vec<(String, String)> =
-        [("PATH", path.as_str()), ("HOME", "/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
+        [("PATH", path.as_str()), ("HOME", "/box/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec();
     environment.extend(settings.environment.iter().cloned());
@@ -138,3 +138,6 @@ fn outside_usr(program: &Path) -> Vec<PathBuf> {
     let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
     if is_system { Vec::new() } else { vec![program.to_owned()] }
 }
+
+#[cfg(test)]
+mod tests;

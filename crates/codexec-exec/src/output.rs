@@ -61,9 +61,8 @@ fn whole_characters(text: &[u8]) -> usize {
             0xF0..=0xF4 => 4,
             _ => continue,
         };
-        let is_so_far_valid = text
-            .get(at + 1..)
-            .is_some_and(|rest| rest.iter().all(|b| (0x80..=0xBF).contains(b)));
+        let is_so_far_valid =
+            text.get(at + 1..).is_some_and(|rest| rest.iter().all(|b| (0x80..=0xBF).contains(b)));
         if at + length > text.len() && is_so_far_valid {
             return at;
         }

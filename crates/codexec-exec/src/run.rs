@@ -10,8 +10,8 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use crate::judge::{Claim, Evidence};
-use crate::pool::Hold;
 use crate::output::written;
+use crate::pool::Hold;
 use crate::program::Home;
 use crate::slot::{Busy, Handles, Slot, Worker, together};
 use crate::user_dir::UserDir;

@@ -16,16 +16,43 @@ use crate::pool::Machine;
 use crate::zygote::blocking;
 
 /// Where guests find it.
-const WORK: &str = "/work";
+const WORK: &str = "/box/work";
 
 /// THREAT[FIL-2]: what people's tools run or obey by themselves. In a directory that a guest may
 /// write, these stay as they are, and new ones are taken away.
 const PROTECTED: &[&str] = &[
-    ".bash_login", ".bash_profile", ".bashrc", ".claude", ".codex", ".cursor", ".cursorrules",
-    ".devcontainer", ".envrc", ".gemini", ".git", ".gitconfig", ".gitmodules", ".hg", ".husky",
-    ".idea", ".mcp.json", ".npmrc", ".pre-commit-config.yaml", ".profile", ".vscode", ".windsurf",
-    ".windsurfrules", ".yarnrc", ".yarnrc.yml", ".zed", ".zprofile", ".zshenv", ".zshrc",
-    "AGENTS.md", "CLAUDE.md", "GEMINI.md",
+    ".bash_login",
+    ".bash_profile",
+    ".bashrc",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".cursorrules",
+    ".devcontainer",
+    ".envrc",
+    ".gemini",
+    ".git",
+    ".gitconfig",
+    ".gitmodules",
+    ".hg",
+    ".husky",
+    ".idea",
+    ".mcp.json",
+    ".npmrc",
+    ".pre-commit-config.yaml",
+    ".profile",
+    ".vscode",
+    ".windsurf",
+    ".windsurfrules",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".zed",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "AGENTS.md",
+    "CLAUDE.md",
+    "GEMINI.md",
 ];
 /// More of them than this, and the directory is no project.
 const MAX_PROTECTED: usize = 32;
@@ -47,8 +74,7 @@ impl UserDir {
         blocking(move || {
             let found = &wanted.found;
             let before = see(&found.path);
-            let protected =
-                if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
+            let protected = if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
             if protected.len() > MAX_PROTECTED {
                 return Err(ExecError::WorkingDir(format!(
                     "{} has {} places that must not be written (repositories, settings of \
@@ -72,8 +98,7 @@ impl UserDir {
             })?;
             let inside = protected.iter().map(|path| Path::new(WORK).join(path));
             let targets = std::iter::once(PathBuf::from(WORK)).chain(inside);
-            let dir =
-                UserDir { path: found.path.clone(), is_writable: wanted.is_writable, before };
+            let dir = UserDir { path: found.path.clone(), is_writable: wanted.is_writable, before };
             Ok((dir, targets.zip(mounts).collect()))
         })
         .await
@@ -101,9 +126,9 @@ impl UserDir {
 fn protected<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
-        let is_protected = path
-            .file_name()
-            .is_some_and(|name| PROTECTED.iter().any(|protected| name.eq_ignore_ascii_case(protected)));
+        let is_protected = path.file_name().is_some_and(|name| {
+            PROTECTED.iter().any(|protected| name.eq_ignore_ascii_case(protected))
+        });
         if is_protected && !found.iter().any(|outer| path.starts_with(outer)) {
             found.push(path.clone());
         }

@@ -131,11 +131,6 @@ impl Broker {
         }
     }
 
-    /// The socket to the host, for what is said when nobody else speaks any more.
-    pub(crate) fn into_host(self) -> UnixStream {
-        UnixStream::from(self.host.into_socket())
-    }
-
     fn wait(&self, until: BorrowedFd<'_>, timeout: PollTimeout) -> io::Result<Ready> {
         let mut fds = vec![
             PollFd::new(until, PollFlags::POLLIN),

@@ -6,7 +6,7 @@ mod guest;
 mod signals;
 
 use std::fs::{self, File, Permissions};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 
 use crate::control::{self, First, FromInit, NAMESPACES, Program};
 use crate::hull::{errno_of, map_user};
-use crate::tree::{BOX, WORK};
+use crate::tree::{BOX, TEMPORARY, WORK};
 use crate::{Broken, Launch, Layer, Room, ruleset, seccomp, sys, worker};
 
 /// What a worker for programs is born with.
@@ -79,7 +79,7 @@ fn raise_walls(
     let mapped = prctl::set_dumpable(true).and_then(|()| map_user(1000, 1000));
     raise(Layer::User, "map the user", mapped)?;
     let room = launch.room.as_ref().ok_or_else(|| Broken::new(Layer::Root, "no room", 0))?;
-    raise(Layer::Root, "mount the workspace", workspace(room, program.mounts.is_empty()))?;
+    raise(Layer::Root, "mount the workspace", workspace(room))?;
     raise(Layer::Root, "mount the user's directory", attach(&program.mounts, mounts))?;
     raise(Layer::Pid, "mount a view of processes", own_processes())?;
     raise(Layer::Root, "enter the workspace", chdir(WORK))?;
@@ -109,21 +109,32 @@ fn raise_walls(
 }
 
 /// One bounded file system for all that the guest writes, temporary files included.
-fn workspace(room: &Room, is_own: bool) -> Result<(), Errno> {
-    let nothing = None::<&str>;
+fn workspace(room: &Room) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options = format!("size={},nr_inodes={},mode=755", room.disk_bytes, room.disk_files);
     mount(Some("box"), BOX, Some("tmpfs"), flags, Some(options.as_str()))?;
     for name in ["work", "tmp", "home"] {
         fs::create_dir(Path::new(BOX).join(name)).map_err(errno_of)?;
     }
-    let open_to_all = Permissions::from_mode(0o1777);
-    fs::set_permissions(Path::new(BOX).join("tmp"), open_to_all).map_err(errno_of)?;
-    mount(Some("/box/tmp"), "/tmp", nothing, MsFlags::MS_BIND, nothing)?;
-    if is_own {
-        mount(Some("/box/work"), WORK, nothing, MsFlags::MS_BIND, nothing)?;
+    let temporary = Path::new(BOX).join("tmp");
+    fs::set_permissions(&temporary, Permissions::from_mode(0o1777)).map_err(errno_of)?;
+    // What the room shows there would be covered: an interpreter may live anywhere.
+    let covered = room.shown.iter().filter(|path| path.starts_with(TEMPORARY));
+    let covered: Vec<(&PathBuf, File)> =
+        covered.filter_map(|path| Some((path, File::open(path).ok()?))).collect();
+    bind(&temporary, Path::new(TEMPORARY))?;
+    for (path, file) in covered {
+        if file.metadata().is_ok_and(|found| found.is_dir()) {
+            fs::create_dir_all(path).map_err(errno_of)?;
+            bind(&Path::new("/proc/self/fd").join(file.as_raw_fd().to_string()), path)?;
+        }
     }
     Ok(())
+}
+
+fn bind(source: &Path, target: &Path) -> Result<(), Errno> {
+    let nothing = None::<&str>;
+    mount(Some(source), target, nothing, MsFlags::MS_BIND, nothing)
 }
 
 fn attach(targets: &[PathBuf], mounts: &[OwnedFd]) -> Result<(), Errno> {

@@ -35,8 +35,8 @@ mod zygote;
 pub use broker::{BROKER_FD, open_line};
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
-    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper,
-    pair as packet_pair, receive as receive_packet, send as send_packet,
+    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper, pair as packet_pair,
+    receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
 pub use host::{KeeperLink, WorkerHandles, ZygoteLink, ask_program, confined, is_full, is_root};

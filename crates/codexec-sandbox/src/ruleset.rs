@@ -32,7 +32,7 @@ pub(crate) fn for_programs() -> Result<OwnedFd, Errno> {
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], read)))
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev"], device)))
         .and_then(|ruleset| {
-            ruleset.add_rules(path_beneath_rules([tree::BOX, tree::WORK, "/tmp"], all))
+            ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
         });
     let rules: Option<OwnedFd> = rules.map_err(|_| Errno::last())?.into();
     rules.ok_or(Errno::ENOSYS)

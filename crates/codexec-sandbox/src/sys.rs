@@ -112,8 +112,7 @@ pub(crate) fn signal(pidfd: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<(
     let fd = pidfd.as_raw_fd();
     let no_info = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: pidfd_send_signal reads nothing but its arguments when the info pointer is null.
-    let result =
-        unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_info, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, signal, no_info, 0) };
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -230,8 +229,7 @@ pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
 
 pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: plain integers.
-    let result =
-        unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) };
+    let result = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0) };
     Errno::result(result).map(drop)
 }
 

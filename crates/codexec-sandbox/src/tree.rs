@@ -12,19 +12,21 @@ use nix::unistd::{chdir, pivot_root};
 use crate::Room;
 use crate::hull::errno_of;
 
-/// Where a worker mounts its own bounded file system, and what is in it.
+/// Where a worker mounts its own bounded file system.
 pub(crate) const BOX: &str = "/box";
+/// A part of it is also here.
+pub(crate) const TEMPORARY: &str = "/tmp";
 /// The directory that a guest starts in.
-pub(crate) const WORK: &str = "/work";
+pub(crate) const WORK: &str = "/box/work";
 
 const NOTHING: Option<&str> = None;
-/// While it is built, the new root stands here; on the host's own tree nothing changes.
-const BUILD: &str = "/tmp";
+/// While it is built, the new root stands here, where nothing is that a room could show; on the
+/// host's own tree nothing changes.
+const BUILD: &str = "/sys";
 /// What a worker mounts something on.
-const MOUNT_POINTS: &[&str] = &["box", "work", "tmp", "proc"];
+const MOUNT_POINTS: &[&str] = &["box", "tmp", "proc"];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 const LINKS: &[(&str, &str)] = &[
-    ("home", "box/home"),
     ("var/tmp", "/tmp"),
     ("dev/shm", "/tmp"),
     ("dev/fd", "/proc/self/fd"),

@@ -23,10 +23,6 @@ impl Link {
         Link { socket, unread: Vec::new(), taken: 0, unsent: Vec::new(), sent: 0 }
     }
 
-    pub(super) fn into_socket(self) -> OwnedFd {
-        self.socket
-    }
-
     pub(super) fn unread_bytes(&self) -> usize {
         self.unread.len()
     }

@@ -122,7 +122,7 @@ def confine(entry, kept, namespaces, rules):
     channel, out, err = kept
     for fd in namespaces:
         attempt("user", "enter a namespace", libc.setns(fd, 0))
-    os.chdir("/work")
+    os.chdir("/box/work")
     null = os.open("/dev/null", os.O_RDONLY)
     for fd, number in ((null, 0), (out, 1), (err, 2)):
         os.dup2(fd, number)
