@@ -65,8 +65,8 @@ fn launch(settings: &Settings, room: Room) -> Launch {
         open_files: limits.open_files.into(),
         // Ourselves and the guest's first process on top.
         processes: Some(u64::from(limits.processes) + 2),
-        // Each process on its own; the whole tree is watched.
-        cpu_s: Some(limits.cpu.as_secs().max(1)),
+        // Each process on its own; the whole tree is watched, and the watch is to be first.
+        cpu_s: Some(limits.cpu.as_secs() + 1),
         file_bytes: limits.disk_bytes,
     };
     Launch::programs(room, rlimits, settings.lowered.clone())

@@ -20,6 +20,8 @@ use crate::support::{Client, PATIENCE};
 const WARM: usize = 2;
 /// A rush opens more slots, which stay a while; never more than this with what we do.
 const MAX: usize = 4;
+/// Where nothing has changed for this long, nothing is under way.
+const CALM: Duration = Duration::from_millis(40);
 /// A variable of the server's own.
 const SECRET_NAME: &str = "CODEXEC_IT_SECRET";
 
@@ -36,6 +38,8 @@ pub(crate) struct Bench {
     secrets: [String; 2],
     /// The ids of the executions that took place.
     executions: BTreeSet<String>,
+    /// Whether programs have run.
+    is_warm: bool,
     /// Everything that was answered.
     pub(crate) said: Vec<String>,
     /// Keeps the files of this bench.
@@ -99,6 +103,7 @@ impl Bench {
             tmp,
             secrets,
             executions: BTreeSet::new(),
+            is_warm: false,
             said: Vec::new(),
             _folder: folder,
         }
@@ -178,7 +183,7 @@ impl Bench {
         self.said.clear();
         Before {
             sandbox: Sandbox::of(pid),
-            guests: self.settled(),
+            guests: self.settled(CALM),
             executions: self.executions.len(),
             connections: self.listener.connections(),
             datagrams: self.listener.datagrams(),
@@ -205,14 +210,26 @@ impl Bench {
         (!is_clean).then(|| format!("left behind: {:?} of {workers:?}", Sandbox::of(self.pid())))
     }
 
-    /// The guests' processes, once nothing changes among them any more.
-    fn settled(&self) -> Guests {
+    /// Uses the languages of programs once, so that a worker of each waits from then on.
+    pub(crate) fn warm_up(&mut self) {
+        if self.is_warm {
+            return;
+        }
+        self.is_warm = true;
+        for (language, code) in [("python", "1"), ("bash", "true"), ("node", "1")] {
+            let id = self.send(language, code, &Value::Null);
+            let answered = self.answered(id);
+            assert_eq!(answered.status, "ok", "{}", answered.text);
+        }
+        self.settled(Duration::from_millis(300));
+    }
+
+    /// The guests' processes, once nothing has changed among them for so long.
+    fn settled(&self, calm: Duration) -> Guests {
         let mut guests = Guests::of(self.pid());
-        within(PATIENCE, || {
-            std::thread::sleep(Duration::from_millis(20));
-            let before = std::mem::replace(&mut guests, Guests::of(self.pid()));
-            before == guests
-        });
+        while within(calm, || Guests::of(self.pid()) != guests) {
+            guests = Guests::of(self.pid());
+        }
         guests
     }
 
