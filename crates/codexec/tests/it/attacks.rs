@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use bench::Bench;
 use case::{Case, fill};
-use host::{Guests, Sandbox};
+use host::Sandbox;
 use verdict::{Deed, problems, seen};
 
 /// An execution that must go well whatever happens beside it.
@@ -284,21 +284,19 @@ fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     let attack = bench.send(&case.language, &code, &case.opts);
     let lasts = !bench.is_answered(attack, MOMENT);
     let mut workers = before.sandbox.workers.clone();
-    let mut during = Guests::default();
     let mut sibling = None;
     if lasts {
         sibling = Some(bench.run(SIBLING, &Value::Null));
         // Whoever goes from here on goes with the attack, unless that was about to end anyway.
         let there = Sandbox::of(bench.pid()).workers;
-        let guests = Guests::of(bench.pid());
         if !bench.is_answered(attack, 3 * MOMENT) {
-            (workers, during) = (there, guests);
+            workers = there;
         }
     }
     let answered = bench.answered(attack);
     let wall = begun.elapsed();
     let left = match bench.has_run_since(&before) {
-        true if is_program => bench.left_of_programs(&before, &during),
+        true if is_program => bench.left_of_programs(&before),
         true => bench.left_behind(&workers),
         false => None,
     };

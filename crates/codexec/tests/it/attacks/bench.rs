@@ -233,21 +233,18 @@ impl Bench {
         guests
     }
 
-    /// What is still there of programs: these processes of theirs that were seen, more of them
-    /// than before, or no worker that has gone. A program's slot may be a new one, so there may be
-    /// one worker more.
-    pub(crate) fn left_of_programs(&self, before: &Before, during: &Guests) -> Option<String> {
+    /// What is still there of programs: more of them than before, or no worker that has gone. All
+    /// processes of a worker die with its first one. A program's slot may be a new one, so there
+    /// may be one worker more.
+    pub(crate) fn left_of_programs(&self, before: &Before) -> Option<String> {
         let before = &before.guests;
         let problem = || {
             let now = Guests::of(self.pid());
-            let are_new = |pid: &&u32| !before.others.contains(pid) && now.others.contains(pid);
-            let seen: Vec<&u32> = during.others.iter().filter(are_new).collect();
             let is_grown = now.firsts.len() > before.firsts.len() + 1
                 || now.others.len() > before.others.len() + 1;
-            let has_gone = before.firsts.difference(&now.firsts).next().is_some();
             // A language that nobody has used has no worker that could go.
-            let is_clean = seen.is_empty() && !is_grown && (has_gone || now.firsts != before.firsts);
-            (!is_clean).then(|| format!("left behind: {seen:?}, {now:?} after {before:?}"))
+            let is_clean = !is_grown && now.firsts != before.firsts;
+            (!is_clean).then(|| format!("left behind: {now:?} after {before:?}"))
         };
         within(AFTERMATH, || problem().is_none());
         problem()
