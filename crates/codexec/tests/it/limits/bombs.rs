@@ -143,8 +143,7 @@ fn res_3_a_flood_of_output_is_stopped_in_every_language() {
     let programs = [
         ("python", "import os\nfor _ in range(1000): os.write(1, b'x' * (1 << 20))"),
         ("bash", "head -c 1000000000 /dev/zero | tr '\\0' x"),
-        ("node", "const fs = await import('node:fs');\nfor (let i = 0; i < 1000; i++) \
-                  fs.writeSync(1, 'x'.repeat(1 << 16))"),
+        ("node", "for (let i = 0; i < 1_000_000; i++) console.log('x'.repeat(1000))"),
     ];
     check(programs, 20_000, TOO_MUCH_OUTPUT);
 }
