@@ -1,6 +1,9 @@
 //! What an execution may not exceed, and that nothing of it stays: loops, memory, output, parsing,
 //! cancellation, and the end of the server itself.
 
+mod bombs;
+mod settings;
+
 use std::process::Command;
 use std::time::Duration;
 

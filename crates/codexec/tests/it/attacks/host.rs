@@ -2,10 +2,7 @@
 //! believes what a guest says.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::descendants;
@@ -49,6 +46,30 @@ impl Sandbox {
         let workers = children(&keepers);
         let strays = children(&workers);
         Sandbox { keepers, workers, strays }
+    }
+}
+
+/// The processes below a server that live in a process namespace of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Guests {
+    /// The first process of each namespace.
+    pub(crate) firsts: BTreeSet<u32>,
+    /// All others: programs that run, and interpreters that wait.
+    pub(crate) others: BTreeSet<u32>,
+}
+
+impl Guests {
+    pub(crate) fn of(server: u32) -> Guests {
+        let mut guests = Guests::default();
+        for pid in descendants(server).into_iter().filter(|pid| is_alive(*pid)) {
+            let ids = status(pid, "NSpid").unwrap_or_default();
+            match ids.split_whitespace().skip(1).last() {
+                None => {}
+                Some("1") => drop(guests.firsts.insert(pid)),
+                Some(_) => drop(guests.others.insert(pid)),
+            }
+        }
+        guests
     }
 }
 
@@ -123,45 +144,26 @@ pub(crate) fn files(folder: &Path) -> BTreeSet<(PathBuf, u64)> {
     found
 }
 
+pub(crate) fn open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// What this host has left, in KiB.
+pub(crate) fn free_memory_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("readable");
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// The mounts of ours that can be seen from here: there must never be one.
+pub(crate) fn mounts() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").expect("readable");
+    let is_ours = |line: &&str| line.contains(" - tmpfs box ") || line.contains(" - tmpfs room ");
+    text.lines().filter(is_ours).map(ToOwned::to_owned).collect()
+}
+
 /// 32 characters that stand nowhere else.
 pub(crate) fn secret() -> String {
     let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").expect("a random id");
     uuid.trim().replace('-', "")
-}
-
-/// Somebody to connect to, on both loopbacks.
-pub(crate) struct Listener {
-    pub(crate) port: u16,
-    connections: Arc<AtomicUsize>,
-}
-
-impl Listener {
-    pub(crate) fn new() -> Listener {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        let connections = Arc::new(AtomicUsize::new(0));
-        // Not every host has the second one.
-        let both = [Some(listener), TcpListener::bind(("::1", port)).ok()];
-        for listener in both.into_iter().flatten() {
-            let connections = Arc::clone(&connections);
-            // Ends with the test's process.
-            std::thread::spawn(move || {
-                for _ in listener.incoming() {
-                    connections.fetch_add(1, Ordering::SeqCst);
-                }
-            });
-        }
-        Listener { port, connections }
-    }
-
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-#[test]
-fn a_listener_notices_a_connection() {
-    let listener = Listener::new();
-    std::net::TcpStream::connect(("127.0.0.1", listener.port)).expect("connected");
-    assert!(within(AFTERMATH, || listener.connections() == 1));
 }
