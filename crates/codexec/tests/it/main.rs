@@ -11,6 +11,7 @@ mod attacks;
 mod bad_input;
 mod cli;
 mod clients;
+mod data;
 mod escape;
 mod guide;
 mod limits;
