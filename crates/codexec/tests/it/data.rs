@@ -87,10 +87,11 @@ pd.DataFrame({'number': range(1000), 'square': [n * n for n in range(1000)]})";
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         (lines.first(), lines.last(), lines.len()),
-        (Some(&""), Some(&"[1000 rows x 2 columns]"), 13),
+        (Some(&"     number  square"), Some(&"[1000 rows x 2 columns]"), 24),
         "{text}"
     );
-    let printed = desk.run(&format!("{code}\nprint(_)").replace("pd.Data", "_ = pd.Data"), &json!({}));
+    let printed =
+        desk.run(&format!("{code}\nprint(_)").replace("pd.Data", "_ = pd.Data"), &json!({}));
     assert_eq!(printed, shown);
 }
 
@@ -103,7 +104,10 @@ fn a_plot_arrives_as_an_image_however_it_is_shown() {
         ("\nNone", "[1 image]"),
         ("\nplt.gcf()", "[figure 400x300]"),
         ("\nprint('drawn')", "drawn"),
-        ("\nplt.savefig('plot.png')\nemit('plot.png')\nplt.close()\nimport os; os.remove('plot.png')", "[1 image]"),
+        (
+            "\nplt.savefig('plot.png')\nemit('plot.png')\nplt.close()\nimport os; os.remove('plot.png')",
+            "[1 image]",
+        ),
     ] {
         let code = format!("{PLOT}{end}");
         assert_eq!(desk.run(&code, &json!({})), json!([text, plot]), "{code}");
@@ -114,10 +118,7 @@ fn a_plot_arrives_as_an_image_however_it_is_shown() {
 fn an_image_of_pillow_arrives_in_its_size() {
     let Some(mut desk) = Desk::find() else { return };
     let code = "from PIL import Image\nImage.new('RGB', (64, 32), 'navy')";
-    assert_eq!(
-        desk.run(code, &json!({})),
-        json!(["[image 64x32]", ["image/png", 64, 32]])
-    );
+    assert_eq!(desk.run(code, &json!({})), json!(["[image 64x32]", ["image/png", 64, 32]]));
     // A mode that PNG does not have.
     let code = "from PIL import Image\nImage.new('CMYK', (3, 5))";
     assert_eq!(desk.run(code, &json!({})), json!(["[image 3x5]", ["image/png", 3, 5]]));

@@ -14,6 +14,7 @@ mod clients;
 mod data;
 mod escape;
 mod guide;
+mod interpreters;
 mod limits;
 mod reference;
 mod startup;
