@@ -11,6 +11,7 @@ mod attacks;
 mod bad_input;
 mod cli;
 mod clients;
+mod cpython;
 mod data;
 mod escape;
 mod guide;
