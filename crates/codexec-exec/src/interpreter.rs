@@ -142,3 +142,6 @@ fn outside_usr(program: &Path) -> Vec<PathBuf> {
     let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
     if is_system { Vec::new() } else { vec![program.to_owned()] }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use codexec_sandbox::{Attempt, Posture};
-use codexec_types::{Admitted, Job, WorkingDir};
+use codexec_types::{Admitted, Job, Language, WorkingDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -63,11 +63,17 @@ impl Workers {
         Ok(())
     }
 
-    /// What stands around a guest here, seen by building it.
+    /// What stands around a guest of ours here, seen by building it.
     pub async fn posture(&self) -> Result<Posture, ExecError> {
-        let slot = self.0.js.slot().await?;
+        self.posture_of(Language::TypeScript).await
+    }
+
+    /// What stands around a guest in this language, seen by building it.
+    pub async fn posture_of(&self, language: Language) -> Result<Posture, ExecError> {
+        let pool = self.0.pool(Engine::of(language));
+        let slot = pool.slot().await?;
         let posture = slot.posture().clone();
-        self.0.js.keep(slot);
+        pool.keep(slot);
         Ok(posture)
     }
 

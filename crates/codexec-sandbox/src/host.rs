@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,6 +37,8 @@ impl ZygoteLink {
     pub fn start(program: &Path, role: &str) -> io::Result<ZygoteLink> {
         let (control, theirs) = control::pair()?;
         let process = Command::new(program)
+            // A guest sees the command line of its first process.
+            .arg0("codexec")
             .arg(role)
             .env_clear()
             // A guest's local time is not the host's.

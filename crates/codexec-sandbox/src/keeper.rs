@@ -82,11 +82,13 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
 
 /// Returns when the worker has ended. If the host goes first, the worker ends with it.
 fn wait(host: BorrowedFd<'_>, worker: BorrowedFd<'_>) -> io::Result<()> {
+    let mut is_alone = false;
     loop {
         // A host that is gone is told even when nothing is asked for.
         let mut fds =
             [PollFd::new(worker, PollFlags::POLLIN), PollFd::new(host, PollFlags::empty())];
-        match poll(&mut fds, PollTimeout::NONE) {
+        let watched = if is_alone { 1 } else { 2 };
+        match poll(fds.get_mut(..watched).unwrap_or_default(), PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -94,7 +96,8 @@ fn wait(host: BorrowedFd<'_>, worker: BorrowedFd<'_>) -> io::Result<()> {
         if worker_end {
             return Ok(());
         }
-        if host_end {
+        if host_end && !is_alone {
+            is_alone = true;
             sys::kill(worker)?;
         }
     }

@@ -50,7 +50,12 @@ impl Parts {
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
-        Workers::new(codexec_exec::Settings {
+        Workers::new(self.settings(role))
+    }
+
+    /// How guests are run; `role` makes our own binary the zygote of its engine.
+    pub(crate) fn settings(&self, role: &'static str) -> codexec_exec::Settings {
+        codexec_exec::Settings {
             program: self.program.clone(),
             role,
             programs_role: "zygote-programs",
@@ -66,7 +71,7 @@ impl Parts {
             queue: 200,
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
-        })
+        }
     }
 
     /// Starts nothing yet.

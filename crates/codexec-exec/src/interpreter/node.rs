@@ -35,7 +35,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     })?;
     let version = version.trim();
     let major = version.trim_start_matches('v').split('.').next().and_then(|n| n.parse().ok());
-    if !major.is_some_and(|major: u32| major >= 18) {
+    if major.is_none_or(|major: u32| major < 18) {
         let found = program.display();
         return Err(problem(format!("{found} is Node.js {version}; 18 or newer is needed")));
     }

@@ -2,11 +2,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use codexec_exec::ExecError;
+use codexec_exec::{ExecError, Workers, interpreters};
 use codexec_gateway::Effect;
 use codexec_sandbox::{Attempt, Layer, Posture};
-use codexec_types::ServerName;
-use serde_json::json;
+use codexec_types::{Language, ServerName};
+use serde_json::{Value, json};
 
 use crate::parts::Parts;
 
@@ -16,6 +16,8 @@ struct Examined {
     attempts: Vec<Attempt>,
     /// Why it could not be tried whether there is a way out.
     untried: Option<ExecError>,
+    /// What runs each language, or why nothing does.
+    languages: Vec<(Language, Result<String, String>)>,
 }
 
 pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -25,7 +27,8 @@ pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode
         Ok(attempts) => (attempts, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    let examined = Examined { posture, attempts, untried };
+    let languages = languages(parts, &probing).await?;
+    let examined = Examined { posture, attempts, untried, languages };
     let is_well = examined.untried.is_none() && examined.holes().next().is_none();
     if as_json {
         print_json(parts, &examined, is_well)?;
@@ -33,6 +36,28 @@ pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode
         print_text(parts, &examined)?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// An interpreter that is there may still not start in a sandbox.
+async fn languages(
+    parts: &Parts,
+    workers: &Workers,
+) -> anyhow::Result<Vec<(Language, Result<String, String>)>> {
+    let settings = parts.settings("zygote-js");
+    let found = tokio::task::spawn_blocking(move || interpreters(&settings)).await?;
+    let mut languages = Vec::new();
+    for (language, mut interpreter) in found {
+        if !parts.config.policy.languages.contains(&language) {
+            interpreter = Err("not among `languages.enabled` in config.toml".to_owned());
+        }
+        if interpreter.is_ok()
+            && let Err(error) = workers.posture_of(language).await
+        {
+            interpreter = Err(error.to_string());
+        }
+        languages.push((language, interpreter));
+    }
+    Ok(languages)
 }
 
 impl Examined {
@@ -76,7 +101,14 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
     for hole in holes {
         writeln!(out, "  HOLE     {}", hole.what)?;
     }
-    writeln!(out, "\nLanguages\n  ok       typescript, javascript (built in)")?;
+    writeln!(out, "\nLanguages")?;
+    for (language, found) in &examined.languages {
+        let name = language.name();
+        match found {
+            Ok(interpreter) => writeln!(out, "  ok       {name:<18} {interpreter}")?,
+            Err(why) => writeln!(out, "  NONE     {name:<18} {why}")?,
+        }
+    }
     writeln!(out, "\nServers")?;
     for name in parts.gateway.server_names() {
         writeln!(out, "  named    {name}")?;
@@ -99,11 +131,20 @@ fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Resu
         Ok(posture) => (posture.names(), json!(posture.missing), None),
         Err(error) => (Vec::new(), json!([]), Some(error.to_string())),
     };
+    let language = |(language, found): &(Language, Result<String, String>)| {
+        let (ok, about) = match found {
+            Ok(interpreter) => (true, interpreter),
+            Err(why) => (false, why),
+        };
+        json!({"name": language.name(), "ok": ok, "about": about})
+    };
+    let languages: Vec<Value> = examined.languages.iter().map(language).collect();
     let report = json!({
         "ok": is_well,
         "version": env!("CARGO_PKG_VERSION"),
         "state": parts.home,
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
+        "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
         "problems": parts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });

@@ -38,7 +38,7 @@ const { create, hasOwn } = Object;
 const { readSync, writeSync, readFileSync } = fs;
 const { inspect } = util;
 const { isAnyArrayBuffer, isMap, isSet } = util.types;
-const { setTimeout, clearTimeout, Error, TypeError, RangeError, Map, Set, process } = globalThis;
+const { setTimeout, clearTimeout, queueMicrotask, Error, TypeError, RangeError, Map, Set, process } = globalThis;
 const unbound = (method) => (self, ...args) => apply(method, self, args);
 const subarray = unbound(Uint8Array.prototype.subarray);
 const setBytes = unbound(Uint8Array.prototype.set);
@@ -55,7 +55,8 @@ const indexOf = unbound(String.prototype.indexOf);
 const lastIndexOf = unbound(String.prototype.lastIndexOf);
 const startsWith = unbound(String.prototype.startsWith);
 const replace = unbound(String.prototype.replace);
-const exit = process.exit;
+const { exit, reallyExit } = process;
+const listenerCount = unbound(process.listenerCount);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 const define = (target, name, value) =>
@@ -70,8 +71,9 @@ let unread = new Uint8Array(READ_BYTES);
 let start = 0;
 let end = 0;
 const incoming = new Uint8Array(READ_BYTES);
-const answers = { __proto__: null };
-let awaited = 0;
+// Answers by id, and the ids in the order of their arrival.
+const kept = { __proto__: null };
+let order = [];
 let nextId = 1;
 let onStart;
 let isWarm = false;
@@ -102,7 +104,8 @@ const keep = (bytes, count) => {
 const lengthAt = (at) =>
   unread[at] + unread[at + 1] * 0x100 + unread[at + 2] * 0x10000 + unread[at + 3] * 0x1000000;
 
-// Hands out every frame that is there.
+// Takes every frame that is there. What arrives while something blocks is kept: whose it is, is
+// known when the guest's code pauses.
 const sort = () => {
   while (end - start >= HEADER) {
     const length = lengthAt(start);
@@ -116,9 +119,15 @@ const sort = () => {
     } catch {
       return gone();
     }
-    if (hasOwn(frame, "answer")) arrived(frame.answer);
-    else if (hasOwn(frame, "start") && onStart !== undefined) onStart(frame.start);
-    else return gone();
+    if (hasOwn(frame, "answer")) {
+      const { id, result } = frame.answer;
+      kept[id] = result;
+      define(order, order.length, id);
+    } else if (hasOwn(frame, "start") && onStart !== undefined) {
+      onStart(frame.start);
+    } else {
+      return gone();
+    }
   }
   if (getLength(unread) > 1 << 20 && end === start) {
     unread = new Uint8Array(READ_BYTES);
@@ -126,15 +135,27 @@ const sort = () => {
   }
 };
 
-const arrived = ({ id, result }) => {
-  if (answers[id] === null) {
-    answers[id] = result;
-  } else if (hasOwn(result, "Err")) {
-    own.refuse(id, result.Err);
-  } else {
-    own.answer(id, result.Ok);
+// Never in the middle of the guest's code: what nobody has taken by now, a promise awaits.
+const deliver = () => {
+  isDue = false;
+  sort();
+  const ids = order;
+  order = [];
+  for (let i = 0; i < ids.length; i++) {
+    const id = ids[i];
+    if (!(id in kept)) continue;
+    const result = kept[id];
+    delete kept[id];
+    if (hasOwn(result, "Err")) own.refuse(id, result.Err);
+    else own.answer(id, result.Ok);
   }
   rest();
+};
+let isDue = false;
+const deliverSoon = () => {
+  if (isDue) return;
+  isDue = true;
+  queueMicrotask(deliver);
 };
 
 const socket = new net.Socket({
@@ -145,7 +166,7 @@ const socket = new net.Socket({
     buffer: incoming,
     callback: (count) => {
       keep(incoming, count);
-      if (isWarm) sort();
+      if (isWarm) deliver();
       return true;
     },
   },
@@ -161,7 +182,7 @@ socket.on("error", () => gone());
 // The socket keeps the process alive only while an answer is awaited.
 let isHeld = true;
 const rest = () => {
-  if (isHeld && awaited === 0 && !own.hasPendingCalls() && onStart === undefined) {
+  if (isHeld && onStart === undefined && !own.hasPendingCalls()) {
     isHeld = false;
     unref(socket);
   }
@@ -247,7 +268,8 @@ const writeAll = (bytes, length) => {
       if (error.code === "EINTR") continue;
       if (error.code !== "EAGAIN") return gone();
       // While it waits to write it reads: two full buffers must not wait for each other.
-      if (!readNow()) pause();
+      if (readNow()) deliverSoon();
+      else pause();
     }
   }
 };
@@ -291,19 +313,16 @@ const native = {
     hold();
     return id;
   },
-  // Blocks; the others' answers go to them meanwhile.
+  // Blocks; the others' answers wait their turn.
   wait: (id) => {
-    answers[id] = null;
-    awaited++;
     sort();
-    while (answers[id] === null) {
+    while (!(id in kept)) {
       waitRead();
       sort();
     }
-    const result = answers[id];
-    delete answers[id];
-    awaited--;
-    rest();
+    const result = kept[id];
+    delete kept[id];
+    deliverSoon();
     return hasOwn(result, "Err")
       ? { ok: false, error: result.Err }
       : { ok: true, result: result.Ok };
@@ -490,6 +509,8 @@ const finish = (code) => {
   } else if (state === PENDING && code === 0) {
     conclude('{"returned":null}');
   }
+  // Nobody else listens: taking the engine apart would only cost time.
+  if (listenerCount(process, "exit") === 1) apply(reallyExit, process, [+(process.exitCode ?? code)]);
 };
 
 const importAll = async (imports) => {
@@ -608,7 +629,7 @@ process.on("beforeExit", () => {
 process.on("exit", finish);
 process.on("uncaughtException", (error) => {
   // A guest that listens itself has dealt with it.
-  if (process.listenerCount("uncaughtException") === 1) fail(error);
+  if (listenerCount(process, "uncaughtException") === 1) fail(error);
 });
 void process.stdout;
 void process.stderr;
@@ -622,4 +643,4 @@ onStart = (job) => {
   rest();
 };
 isWarm = true;
-sort();
+deliver();

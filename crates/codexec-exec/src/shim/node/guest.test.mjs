@@ -224,6 +224,11 @@ test("output goes to its streams as Node shows it", async () => {
   assert.deepEqual([heard.out, heard.err, ending(heard)], ["{ a: 1 } x\nraw", "e\n", "true"]);
 });
 
+test("no output is lost at the end", async () => {
+  const heard = await play("console.log('x'.repeat(8 << 20)); console.error('y'.repeat(1 << 20)); 1");
+  assert.deepEqual([heard.out.length, heard.err.length, ending(heard)], [(8 << 20) + 1, (1 << 20) + 1, "1"]);
+});
+
 const checkAsks = (name, cases) =>
   test(name, { concurrency: 2 }, async (t) => {
     await Promise.all(
@@ -277,6 +282,20 @@ test("a thousand calls at once, answered backwards", async () => {
 test("a synchronous call leaves other answers alone", async () => {
   const code = "const one = tools.a.one(); const two = call_tool('a', 'two'); [(await one).tool.tool, two.result.tool.tool]";
   assert.equal(ending(await play(code, { batch: 2 })), '["one","two"]');
+});
+
+test("batches keep their order and their width", async () => {
+  const code = "call_tools(Array.from({length: 8}, (_, i) => ({server: 'a', tool: 'b', args: {i}})), {max_parallel: 4}).map(r => r.result.tool.args.i)";
+  assert.equal(ending(await play(code)), "[0,1,2,3,4,5,6,7]");
+  const mixed = `const one = tools.a.b({i: 'one'}); const two = tools.a.b({i: 'two'}); ${code.replace("8", "2")}.concat((await one).tool.args.i, (await two).tool.args.i)`;
+  assert.equal(ending(await play(mixed, { batch: 4 })), '[0,1,"one","two"]');
+  const refused = await play("call_tools([{server: 'a', tool: 5}])[0].error.message");
+  assert.equal(ending(refused), '"TypeError: the tool\'s name must be a string, not a number"');
+});
+
+test("answers that were read while something was written arrive", async () => {
+  const code = "const text = 'x'.repeat(4 << 20); const one = tools.a.b({text}); const two = tools.a.b({text}); progress('p'); [(await one).tool.args.text.length, (await two).tool.args.text.length]";
+  assert.equal(ending(await play(code)), "[4194304,4194304]");
 });
 
 test("big asks and big answers", async () => {

@@ -1,0 +1,178 @@
+//! Directories of the user's that code works in, and what it leaves there.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Client, Said};
+
+/// A project of the user's, and a server that may work in it.
+struct Project {
+    client: Client,
+    at: TempDir,
+}
+
+impl Project {
+    fn new(settings: &str) -> Project {
+        let at = tempfile::tempdir().expect("a directory");
+        let real = fs::canonicalize(at.path()).expect("a path");
+        let settings = format!("[files]\nallowed = [{:?}]\n{settings}", real.display().to_string());
+        let path = at.path().with_extension("toml");
+        fs::write(&path, settings).expect("written");
+        let client = Client::with(&json!({}), |command| {
+            command.arg("--config").arg(&path);
+        });
+        fs::remove_file(path).expect("read by now");
+        Project { client, at }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        fs::canonicalize(self.at.path()).expect("a path").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    fn bash(&mut self, code: &str) -> Said {
+        let dir = self.path("");
+        self.bash_in(&dir, code)
+    }
+
+    fn bash_in(&mut self, dir: &Path, code: &str) -> Said {
+        let arguments = json!({"language": "bash", "code": code, "working_dir": dir});
+        self.client.call("execute_code", &arguments)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| error.kind().to_string())
+    }
+}
+
+#[test]
+fn what_changed_is_told_with_sizes() {
+    let mut project = Project::new("");
+    project.write("deep/kept", "same");
+    project.write("changed", "old");
+    project.write("gone", "12345");
+    let said = project
+        .bash("cat deep/kept; echo longer > changed; rm gone; mkdir new; echo hi > new/file");
+    let expected =
+        "same\n[artifacts]\ncreated new/file (3 bytes)\nmodified changed (7 bytes)\ndeleted gone";
+    assert_eq!(said.fine(), expected);
+    assert_eq!(
+        (project.text("changed").as_str(), project.text("new/file").as_str()),
+        ("longer\n", "hi\n")
+    );
+}
+
+#[test]
+fn files_are_their_owners_as_before() {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut project = Project::new("");
+    project.write("private", "mine");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    fs::set_permissions(project.path("private"), mode).expect("set");
+    assert!(project.bash("cat private; echo made > new").fine().starts_with("mine\n"));
+    let owner = |name: &str| fs::metadata(project.path(name)).expect("there").uid();
+    assert_eq!(owner("new"), owner("private"));
+}
+
+#[test]
+fn what_the_policy_calls_read_only_is() {
+    let mut project = Project::new("writable = false\n");
+    project.write("file", "old");
+    let said =
+        project.bash("echo new > file; echo x > other; cat file; touch /tmp/fine && echo fine");
+    let expected = "/box/main: line 1: file: Read-only file system\n\
+        /box/main: line 1: other: Read-only file system\nold\nfine";
+    let lines = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&said.fine().replace("oldfine", "old\nfine")), lines(expected));
+    assert_eq!(project.text("file"), "old");
+}
+
+/// THREAT[FIL-1]
+#[test]
+fn fil_1_links_do_not_lead_out() {
+    let mut project = Project::new("");
+    let outside = tempfile::tempdir().expect("a directory");
+    fs::write(outside.path().join("secret"), "canary").expect("written");
+    symlink(outside.path(), project.path("out")).expect("linked");
+    symlink("/etc", project.path("etc")).expect("linked");
+    // From inside, a link leads to what the guest itself sees under that name: nothing.
+    let said = project.bash("cat out/secret etc/shadow 2>/dev/null || echo nothing").fine();
+    assert_eq!(said, "nothing");
+    // As the directory to work in, it is judged by where it leads.
+    for name in ["out", "etc"] {
+        let dir = project.path(name);
+        let text = project.bash_in(&dir, "ls").failed();
+        assert!(text.starts_with("WORKING_DIR_NOT_ALLOWED: working_dir: "), "{text}");
+    }
+    // And so is what the guest makes: a link it leaves is listed, never followed.
+    let said = project.bash("ln -s /etc/passwd left").fine();
+    assert_eq!(said, "[artifacts]\ncreated left (11 bytes)");
+}
+
+/// THREAT[FIL-2]
+#[test]
+fn fil_2_what_runs_by_itself_cannot_be_planted() {
+    let mut project = Project::new("");
+    project.write(".git/config", "[core]\n");
+    project.write(".git/hooks/pre-commit.sample", "");
+    project.write("sub/.vscode/tasks.json", "{}");
+    let planted = [
+        ".bashrc",
+        ".mcp.json",
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".vscode/tasks.json",
+        ".claude/settings.json",
+        ".envrc",
+        "AGENTS.md",
+        "sub/.vscode/tasks.json",
+        "sub/.mcp.json",
+        "new/.git/hooks/post-checkout",
+        ".GIT/config",
+    ];
+    let code = planted
+        .map(|name| format!("mkdir -p $(dirname {name}) 2>/dev/null; echo evil > {name};"))
+        .join("\n");
+    let said = project.bash(&format!("{code}\nmv .git old 2>/dev/null || echo stays")).fine();
+    assert!(said.contains("stays"), "{said}");
+    for name in planted {
+        assert!(!project.text(name).contains("evil"), "{name} was planted: {said}");
+    }
+    assert_eq!(project.text(".git/config"), "[core]\n");
+    let refused = said.lines().filter(|line| line.starts_with("refused ")).count();
+    assert!(refused >= 5, "{said}");
+}
+
+#[test]
+fn files_of_a_workspace_can_be_fetched() {
+    let mut project = Project::new("");
+    let code = "printf 'a,b\\n' > table.csv; mkdir d; printf '\\x89PNG' > d/p.png; truncate -s 8G sparse 2>/dev/null";
+    let reply = project.client.request(
+        "tools/call",
+        &json!({"name": "execute_code", "arguments": {"language": "bash", "code": code}}),
+    );
+    let id =
+        reply["result"]["_meta"]["codexec/execution"]["id"].as_str().expect("an id").to_owned();
+    let mut read = |path: &str| -> Value {
+        let uri = format!("codexec://executions/{id}/artifacts{path}");
+        project.client.request("resources/read", &json!({"uri": uri}))["result"]["contents"][0]
+            .clone()
+    };
+    assert_eq!(read("/table.csv")["text"], "a,b\n");
+    assert_eq!(read("/d/p.png")["blob"], "iVBORw==");
+    let listed = read("")["text"].as_str().expect("a list").to_owned();
+    assert!(listed.contains("table.csv") && listed.contains("d/p.png"), "{listed}");
+}
