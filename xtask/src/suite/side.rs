@@ -1,6 +1,11 @@
 //! The two places in which a module of tests runs.
 
-use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, process::Command, process::Stdio};
+use std::{
+    collections::BTreeMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
@@ -20,7 +25,25 @@ pub(super) enum Ran {
 pub(super) struct Ends {
     pub(super) tests: u64,
     /// Only of those that did not pass.
-    pub(super) ends: BTreeMap<String, &'static str>,
+    pub(super) ends: BTreeMap<String, End>,
+}
+
+/// The best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    Passes,
+    IsSkipped,
+    Fails,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            End::Passes => "passes",
+            End::IsSkipped => "is skipped",
+            End::Fails => "fails",
+        })
+    }
 }
 
 pub(super) struct Sides {
@@ -31,8 +54,8 @@ pub(super) struct Sides {
 }
 
 impl Ends {
-    pub(super) fn end_of(&self, test: &str) -> &'static str {
-        self.ends.get(test).copied().unwrap_or("passes")
+    pub(super) fn end_of(&self, test: &str) -> End {
+        self.ends.get(test).copied().unwrap_or(End::Passes)
     }
 }
 
@@ -53,7 +76,8 @@ impl Ran {
 
     fn read(value: &Value) -> Option<Ran> {
         let mut ends = BTreeMap::new();
-        for (list, end) in [("skipped", "is skipped"), ("failures", "fails"), ("errors", "fails")] {
+        let lists = [("skipped", End::IsSkipped), ("failures", End::Fails), ("errors", End::Fails)];
+        for (list, end) in lists {
             for name in value.get(list)?.as_array()? {
                 ends.insert(name.as_str()?.to_owned(), end);
             }

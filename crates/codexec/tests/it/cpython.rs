@@ -15,6 +15,7 @@ const PROGRAM: &str = include_str!("../../../../xtask/src/suite/run_module.py");
 const MODULES: [&str; 12] = [
     "test_csv",
     "test_dict",
+    "test_filecmp",
     "test_fileio",
     "test_popen",
     "test_glob",
@@ -22,7 +23,6 @@ const MODULES: [&str; 12] = [
     "test_pipes",
     "test_queue",
     "test_struct",
-    "test_tempfile",
     "test_threadsignals",
     "test_zlib",
 ];
