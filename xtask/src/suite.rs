@@ -91,7 +91,11 @@ fn all(sides: &Sides, modules: &[String], jobs: usize) -> Totals {
             scope.spawn(|| {
                 while let Some(module) = modules.get(next.fetch_add(1, Ordering::Relaxed)) {
                     let ran = compare(sides, module);
-                    totals.lock().unwrap_or_else(PoisonError::into_inner).add(module, ran);
+                    let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
+                    totals.add(module, ran);
+                    if totals.modules.is_multiple_of(25) {
+                        step::say(&format!("{} of {} files", totals.modules, modules.len()));
+                    }
                 }
             });
         }
