@@ -1,5 +1,5 @@
 //! The project's own commands: `cargo xtask check`, `cargo xtask test [filter]`,
-//! `cargo xtask tidy`.
+//! `cargo xtask tidy`, `cargo xtask suite`.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -9,6 +9,7 @@ use crate::workspace::Workspace;
 
 mod plain_user;
 mod step;
+mod suite;
 mod test;
 mod tidy;
 mod workspace;
@@ -19,6 +20,8 @@ usage: cargo xtask <command>
   check          format, lints and tidy, without tests
   test [filter]  what CI runs; with a filter only the tests whose names contain it
   tidy           the rules that no compiler knows
+  suite [--jobs N] [--interpreter P] [test_name]..
+                 CPython's own tests, in a guest and outside of one, compared
   world          only install what the tests need, and say where";
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn run(args: &[&str]) -> Result<()> {
         ["test"] => test::all(&workspace),
         ["test", filter] => test::some(&workspace, filter),
         ["tidy"] => tidy::run(&workspace),
+        ["suite", options @ ..] => suite::run(&workspace, options),
         ["world"] => {
             let world: PathBuf = world::install(&workspace)?;
             step::say(&world.display().to_string());

@@ -35,7 +35,9 @@ pub(crate) fn all(workspace: &Workspace) -> Result<()> {
     check(workspace)?;
     if workspace.has_benches() {
         let smoke = ["test", "--workspace", "--bench", "*", "--", "--test"];
-        step("benches, each once", || run(cargo(&workspace.root).args(smoke)))?;
+        let mut bench = cargo(&workspace.root);
+        bench.args(smoke).env("CODEXEC_WORLD", &world);
+        step("benches, each once", || run(&mut bench))?;
     }
     tests(workspace, &world, None)
 }

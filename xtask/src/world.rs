@@ -3,7 +3,8 @@
 //!
 //! - `npm/node_modules/.bin/`: `mcp-server-everything`, `mcp-server-filesystem`,
 //!   `mcp-inspector`, and `node`, a Node 24 (the inspector needs at least 22)
-//! - `venv/bin/`: `python` with the official SDK (`mcp`), and `mcp-server-time`
+//! - `venv/bin/`: `python` with the official SDK (`mcp`) and the packages that people work with,
+//!   and `mcp-server-time`
 
 use std::{
     env::consts::ARCH,
@@ -31,7 +32,14 @@ const NPM: &[&str] = &[
 /// Its packages are named after the machine they are for.
 const NODE_VERSION: &str = "24.21.0";
 
-const PYTHON: &[&str] = &["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+const PYTHON: &[&str] = &[
+    "mcp==2.3.0",
+    "mcp-server-time==2026.10.19",
+    "numpy==2.4.6",
+    "pandas==3.1.1",
+    "matplotlib==3.11.2",
+    "pillow==13.0.0",
+];
 
 /// The oldest that the official SDK runs on, and the parts of it that a virtual environment
 /// needs. Prints where the interpreter keeps its library.

@@ -90,8 +90,12 @@ const SHOWN: &[&str] = &[
 ];
 
 const WRITTEN: &[(&str, &str)] = &[
-    ("/etc/passwd", "agent:x:1000:1000:agent:/box/home:/bin/bash\n"),
-    ("/etc/group", "agent:x:1000:\n"),
+    (
+        "/etc/passwd",
+        "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/box/home:/bin/bash\n\
+         nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+    ),
+    ("/etc/group", "root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n"),
     ("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n"),
     ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 ];

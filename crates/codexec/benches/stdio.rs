@@ -11,6 +11,8 @@
     reason = "a benchmark may fall over"
 )]
 
+#[path = "stdio/languages.rs"]
+mod languages;
 #[path = "../tests/it/support.rs"]
 #[expect(dead_code, reason = "the tests use the rest of it")]
 mod support;
@@ -49,6 +51,7 @@ struct Row {
     value: f64,
     unit: &'static str,
     aim: Option<f64>,
+    p95: Option<f64>,
     note: String,
 }
 
@@ -61,6 +64,7 @@ fn main() {
     bench.calls();
     bench.throughput();
     bench.memory();
+    bench.languages();
     bench.others();
     bench.print(has("--json"));
 }
@@ -80,7 +84,7 @@ impl Bench {
         ] {
             let times = sampled(self.rounds.min(30), || drop(Client::start(&servers)));
             // Dropping the client kills the server; that costs less than a tenth of it.
-            self.row(what, ms(median(&times)), "ms", Some(20.0), spread(&times));
+            self.timed(what, &times, Some(20.0), String::new());
         }
     }
 
@@ -90,7 +94,7 @@ impl Bench {
         let ping = sampled(self.rounds, || {
             client.ping();
         });
-        self.row("`ping` alone", ms(median(&ping)), "ms", None, spread(&ping));
+        self.timed("`ping` alone", &ping, None, String::new());
         for (what, language) in [
             ("TypeScript `1+1`, fresh isolated guest", "typescript"),
             ("JavaScript `1+1`, fresh isolated guest", "javascript"),
@@ -99,7 +103,7 @@ impl Bench {
             let times = sampled(self.rounds, || {
                 assert_eq!(client.call("execute_code", &call).fine(), "2");
             });
-            self.row(what, ms(median(&times)), "ms", Some(2.0), spread(&times));
+            self.timed(what, &times, Some(2.0), String::new());
         }
         let loops: Vec<u64> = (0..8)
             .map(|_| {
@@ -117,7 +121,7 @@ impl Bench {
             ms(percentile(&pings, 99)),
             "ms",
             Some(50.0),
-            spread(&pings),
+            format!("median {:.2} ms", ms(median(&pings))),
         );
         for id in loops {
             client.wait_call(id).failed();
@@ -168,21 +172,7 @@ impl Bench {
     fn throughput(&mut self) {
         let mut client = Client::start(&json!({}));
         warm(&mut client);
-        let total = self.rounds * 10;
-        let call = json!({"code": "1+1"});
-        let begun = Instant::now();
-        let mut under_way = std::collections::VecDeque::new();
-        for sent in 0..total {
-            under_way.push_back(client.send_call("execute_code", &call));
-            if sent >= 8 {
-                let id = under_way.pop_front().expect("eight are under way");
-                client.wait_call(id).fine();
-            }
-        }
-        for id in under_way {
-            client.wait_call(id).fine();
-        }
-        let rate = total as f64 / begun.elapsed().as_secs_f64();
+        let rate = rate(&mut client, self.rounds * 10, &json!({"code": "1+1"}));
         self.row("executions per second, 8 at a time", rate, "/s", Some(800.0), String::new());
     }
 
@@ -219,8 +209,16 @@ impl Bench {
             ("beside: deno cold, `1+1`", "deno", &["eval", "-p", "1+1"][..]),
         ] {
             if let Some(times) = run(self.rounds.min(50), program, arguments) {
-                self.row(what, ms(median(&times)), "ms", None, spread(&times));
+                self.timed(what, &times, None, String::new());
             }
+        }
+    }
+
+    /// The median and the 95th percentile of sorted times.
+    fn timed(&mut self, what: &'static str, times: &[Duration], aim: Option<f64>, note: String) {
+        self.row(what, ms(median(times)), "ms", aim, note);
+        if let Some(row) = self.rows.last_mut() {
+            row.p95 = Some(ms(percentile(times, 95)));
         }
     }
 
@@ -232,7 +230,7 @@ impl Bench {
         aim: Option<f64>,
         note: String,
     ) {
-        self.rows.push(Row { what, value, unit, aim, note });
+        self.rows.push(Row { what, value, unit, aim, p95: None, note });
     }
 
     fn print(&self, as_json: bool) {
@@ -241,14 +239,19 @@ impl Bench {
             let rows: Vec<Value> = self
                 .rows
                 .iter()
-                .map(|row| json!({"what": row.what, "value": row.value, "unit": row.unit, "aim": row.aim}))
+                .map(|row| {
+                    let Row { what, value, unit, aim, p95, note } = row;
+                    json!({"what": what, "value": value, "unit": unit, "aim": aim, "p95": p95, "note": note})
+                })
                 .collect();
             writeln!(out, "{}", json!(rows)).expect("printed");
             return;
         }
-        for Row { what, value, unit, aim, note } in &self.rows {
+        for Row { what, value, unit, aim, p95, note } in &self.rows {
             let aim = aim.map_or(String::new(), |aim| format!("aim {aim}"));
-            writeln!(out, "{what:<52} {value:>9.2} {unit:<4} {aim:<9} {note}").expect("printed");
+            let p95 = p95.map_or(String::new(), |p95| format!("p95 {p95:.2}"));
+            writeln!(out, "{what:<52} {value:>9.2} {unit:<4} {p95:<12} {aim:<9} {note}")
+                .expect("printed");
         }
     }
 }
@@ -258,6 +261,23 @@ fn warm(client: &mut Client) {
     for _ in 0..8 {
         client.run("0").fine();
     }
+}
+
+/// Executions per second with eight under way.
+fn rate(client: &mut Client, total: usize, call: &Value) -> f64 {
+    let begun = Instant::now();
+    let mut under_way = std::collections::VecDeque::new();
+    for sent in 0..total {
+        under_way.push_back(client.send_call("execute_code", call));
+        if sent >= 8 {
+            let id = under_way.pop_front().expect("eight are under way");
+            client.wait_call(id).fine();
+        }
+    }
+    for id in under_way {
+        client.wait_call(id).fine();
+    }
+    total as f64 / begun.elapsed().as_secs_f64()
 }
 
 /// The median round trip to the upstream without us.
@@ -298,10 +318,6 @@ fn median(times: &[Duration]) -> Duration {
 
 fn percentile(times: &[Duration], percent: usize) -> Duration {
     times[(times.len() * percent / 100).min(times.len() - 1)]
-}
-
-fn spread(times: &[Duration]) -> String {
-    format!("p95 {:.2} ms", ms(percentile(times, 95)))
 }
 
 fn ms(time: Duration) -> f64 {

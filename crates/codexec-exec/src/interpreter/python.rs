@@ -59,6 +59,10 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let mut shown: Vec<PathBuf> = about.prefixes.iter().flat_map(|p| outside_usr(p)).collect();
     shown.extend(about.user_site.iter().cloned());
     shown.extend(outside_usr(&about.executable));
+    // A link is shown as a link, so what it leads to has to be there too.
+    let real = |path: &PathBuf| path.canonicalize().ok().filter(|real| real != path);
+    let behind: Vec<PathBuf> = shown.iter().filter_map(real).collect();
+    shown.extend(behind.iter().flat_map(|path| outside_usr(path)));
     // Debian keeps a part of its Python here.
     shown.push(PathBuf::from(format!("/etc/python{major}.{minor}")));
     let mut room = room(settings, shown.clone());
@@ -89,7 +93,8 @@ fn program(settings: &Settings) -> Result<PathBuf, ExecError> {
             return Ok(named.clone());
         }
         return Err(ExecError::Interpreter(format!(
-            "`python.interpreter` in config.toml names {}, which is not there",
+            "`python.interpreter` in config.toml names {}, which is not there; name another, or \
+             leave it out for the python3 on PATH",
             named.display()
         )));
     }

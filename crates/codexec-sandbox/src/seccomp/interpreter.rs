@@ -1,6 +1,6 @@
-use seccompiler::{BackendError, BpfProgram};
+use std::collections::BTreeMap;
 
-use super::{Rules, allow, equals, without_bits};
+use super::{Test, Verdict, allowed, number};
 
 /// What an interpreter without files, processes and network needs: memory, time, randomness,
 /// and the one socket that it already has.
@@ -39,13 +39,18 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_poll,
 ];
 
-pub(super) fn filters() -> Result<Vec<BpfProgram>, BackendError> {
-    let mut rules: Rules = ALLOWED.iter().map(|&number| (number, Vec::new())).collect();
+pub(super) fn list() -> BTreeMap<u32, Verdict> {
+    let mut list = allowed(ALLOWED);
     // Memory may never become code.
-    let no_exec = || without_bits(2, libc::PROT_EXEC.unsigned_abs().into());
-    rules.insert(libc::SYS_mmap, vec![no_exec()?]);
-    rules.insert(libc::SYS_mprotect, vec![no_exec()?]);
+    let no_exec = Test::HasNoBit(libc::PROT_EXEC.unsigned_abs());
     // The one ioctl that the standard library needs: non-blocking mode.
-    rules.insert(libc::SYS_ioctl, vec![equals(1, libc::FIONBIO)?]);
-    Ok(vec![allow(rules)?])
+    let non_blocking = Test::Is(u32::try_from(libc::FIONBIO).unwrap_or(0));
+    for (call, argument, test) in [
+        (libc::SYS_mmap, 2, no_exec),
+        (libc::SYS_mprotect, 2, no_exec),
+        (libc::SYS_ioctl, 1, non_blocking),
+    ] {
+        list.insert(number(call), Verdict::If { argument, test });
+    }
+    list
 }

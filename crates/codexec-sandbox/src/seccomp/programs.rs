@@ -1,6 +1,6 @@
-use seccompiler::{BackendError, BpfProgram};
+use std::collections::BTreeMap;
 
-use super::{Rules, allow, differs, equals, unknown, without_bits};
+use super::{Test, Verdict, allowed, number};
 
 /// What ordinary programs need: files, memory, threads, processes, signals, pipes, and sockets
 /// that stay inside the sandbox.
@@ -99,6 +99,8 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_mknodat,
     libc::SYS_mlock,
     libc::SYS_mlock2,
+    // Memory may become code, as just-in-time compilers need it.
+    libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
     libc::SYS_msync,
@@ -246,30 +248,35 @@ const OLD: &[libc::c_long] = &[];
 /// Libraries try these first and then do without.
 const UNKNOWN: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_io_uring_setup];
 
-pub(super) fn filters() -> Result<Vec<BpfProgram>, BackendError> {
-    let mut rules: Rules = ALLOWED.iter().chain(OLD).map(|&call| (call, Vec::new())).collect();
-    // Threads and processes, but never a namespace.
-    let namespaces = libc::CLONE_NEWNS
-        | libc::CLONE_NEWCGROUP
-        | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUSER
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWNET;
-    let namespaces = u64::from(namespaces.unsigned_abs());
-    rules.insert(libc::SYS_clone, vec![without_bits(0, namespaces)?]);
-    // Unlike the others, these families are not all confined by a network namespace.
-    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
-    rules.insert(libc::SYS_socket, vec![equals(0, unix)?]);
-    rules.insert(libc::SYS_socketpair, vec![equals(0, unix)?]);
-    // THREAT[ESC-6]: no typing into a terminal, should one ever be there.
-    rules.insert(libc::SYS_ioctl, vec![differs(1, &[libc::TIOCSTI, libc::TIOCLINUX])?]);
-    let set_mm = u64::from(libc::PR_SET_MM.unsigned_abs());
-    rules.insert(libc::SYS_prctl, vec![differs(0, &[set_mm])?]);
-    // Memory may become code, as just-in-time compilers need it.
-    rules.insert(libc::SYS_mmap, Vec::new());
-    // Of two answers the stricter one counts, and an error is stricter than leave. The list comes
-    // last: it does not allow another filter.
-    rules.extend(UNKNOWN.iter().map(|&call| (call, Vec::new())));
-    Ok(vec![unknown(UNKNOWN)?, allow(rules)?])
+/// Threads and processes, but never a namespace.
+const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET;
+
+/// THREAT[ESC-6]: no typing into a terminal, should one ever be there.
+const TYPING: &[u32] = &[0x5412, 0x541c];
+
+pub(super) fn list() -> BTreeMap<u32, Verdict> {
+    let mut list = allowed(ALLOWED);
+    list.extend(allowed(OLD));
+    list.extend(UNKNOWN.iter().map(|call| (number(*call), Verdict::Unknown)));
+    // Unlike these, other families are not all confined by a network namespace.
+    let unix = Test::Is(libc::AF_UNIX.unsigned_abs());
+    for (call, argument, test) in [
+        (libc::SYS_clone, 0, Test::HasNoBit(NAMESPACES.unsigned_abs())),
+        (libc::SYS_socket, 0, unix),
+        (libc::SYS_socketpair, 0, unix),
+        (libc::SYS_ioctl, 1, Test::IsNone(TYPING)),
+        (libc::SYS_prctl, 0, Test::IsNone(&[PR_SET_MM])),
+    ] {
+        list.insert(number(call), Verdict::If { argument, test });
+    }
+    list
 }
+
+/// It moves what `/proc` shows of a process.
+const PR_SET_MM: u32 = 35;

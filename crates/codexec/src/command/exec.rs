@@ -1,5 +1,5 @@
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
@@ -90,8 +90,10 @@ fn wanted(args: Exec) -> anyhow::Result<Wanted> {
     let code = match (args.code, args.file) {
         (Some(code), _) if code != "-" => code,
         (None, Some(file)) => {
-            let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
-            String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", file.display()))?
+            let shown = file.display();
+            let bytes = std::fs::read(&file).with_context(|| format!("--file: {shown}"))?;
+            let not_text = |_| anyhow::anyhow!("--file: {shown} is not UTF-8; save it as UTF-8");
+            String::from_utf8(bytes).map_err(not_text)?
         }
         _ => standard_input()?,
     };
@@ -115,7 +117,14 @@ fn wanted(args: Exec) -> anyhow::Result<Wanted> {
 fn whole_path(dir: &Path) -> anyhow::Result<PathBuf> {
     let whole = std::path::absolute(dir).with_context(|| dir.display().to_string());
     let whole = whole.context("--working-dir")?;
-    Ok(whole.canonicalize().unwrap_or(whole))
+    match whole.canonicalize() {
+        Ok(real) => Ok(real),
+        // What is not there has no `..` to be told of.
+        Err(error) if whole.components().any(|part| part == Component::ParentDir) => {
+            Err(error).with_context(|| format!("--working-dir: {}", dir.display()))
+        }
+        Err(_) => Ok(whole),
+    }
 }
 
 fn standard_input() -> anyhow::Result<String> {

@@ -169,7 +169,7 @@ fn mistakes_are_explained() {
     );
     check(
         &["exec", "--file", "nowhere.ts"],
-        &refused("nowhere.ts: No such file or directory (os error 2)"),
+        &refused("--file: nowhere.ts: No such file or directory (os error 2)"),
     );
     check(
         &["exec", "--input", "{", "1"],

@@ -7,14 +7,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, codexec, world};
+use crate::support::{Client, codexec, keep_settings, world};
 
 const SDK: &str = include_str!("clients/sdk.py");
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
 /// The official inspector's command line, told which era to speak.
-struct Inspector {
+pub(crate) struct Inspector {
     world: std::path::PathBuf,
     home: TempDir,
     era: &'static str,
@@ -22,8 +22,14 @@ struct Inspector {
 
 impl Inspector {
     fn find(era: &'static str) -> Option<Inspector> {
+        Inspector::with_settings(era, "")
+    }
+
+    /// It starts a codexec with these settings.
+    pub(crate) fn with_settings(era: &'static str, settings: &str) -> Option<Inspector> {
         let world = world()?;
         let home = tempfile::tempdir().expect("a directory");
+        keep_settings(home.path(), settings);
         let servers = home.path().join("servers.json");
         std::fs::write(&servers, r#"{"mcpServers": {}}"#).expect("written");
         let config = json!({"mcpServers": {"codexec": {
@@ -58,7 +64,7 @@ impl Inspector {
         (output.status.code(), said(&stdout), complaint)
     }
 
-    fn call(&self, arguments: &Value) -> (Option<i32>, Value) {
+    pub(crate) fn call(&self, arguments: &Value) -> (Option<i32>, Value) {
         let arguments = arguments.to_string();
         let call = ["--method", "tools/call", "--tool-name", "execute_code", "--tool-args-json"];
         let (code, said, _) = self.ask(&[&call[..], &[&arguments]].concat());

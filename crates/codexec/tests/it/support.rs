@@ -1,11 +1,13 @@
 //! Driving the built binary as a client would. The only file that knows how it is started.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -44,6 +46,13 @@ pub(crate) fn command(home: &Path) -> Command {
         .env("CODEXEC_HOME", home.join("state"))
         .current_dir(home);
     command
+}
+
+/// Writes the settings of whoever lives in this home.
+pub(crate) fn keep_settings(home: &Path, settings: &str) {
+    let state = home.join("state");
+    std::fs::DirBuilder::new().mode(0o700).create(&state).expect("made");
+    std::fs::write(state.join("config.toml"), settings).expect("written");
 }
 
 /// `codexec serve` with a client on its standard streams.
@@ -257,4 +266,14 @@ pub(crate) fn descendants(pid: u32) -> Vec<u32> {
     }
     found.remove(0);
     found
+}
+
+/// Width and height of a PNG in base64; a panic for anything else.
+pub(crate) fn png_size(base64: &str) -> (u32, u32) {
+    let bytes = BASE64.decode(base64).expect("base64");
+    assert_eq!(bytes.get(..8), Some(&b"\x89PNG\r\n\x1a\n"[..]), "{base64:.40}");
+    assert_eq!(bytes.get(12..16), Some(&b"IHDR"[..]));
+    assert!(bytes.ends_with(b"IEND\xaeB`\x82"), "a PNG has an end");
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four"));
+    (number(16), number(20))
 }

@@ -1,6 +1,7 @@
 //! Real servers that nobody here wrote, called from TypeScript.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -9,6 +10,7 @@ use crate::support::{Client, world};
 
 /// The servers, and the folder that one of them gives access to.
 pub(crate) struct World {
+    world: PathBuf,
     pub(crate) servers: Value,
     pub(crate) folder: TempDir,
 }
@@ -26,12 +28,21 @@ impl World {
                 "args": ["--local-timezone", "UTC"],
             },
         });
-        Some(World { servers, folder })
+        Some(World { world, servers, folder })
+    }
+
+    /// A virtual environment with numpy, pandas, matplotlib and Pillow.
+    pub(crate) fn venv(&self) -> PathBuf {
+        self.world.join("venv")
     }
 
     /// A client, once all servers run: discovery does not wait long for a slow machine.
     pub(crate) fn client(&self) -> Client {
-        let mut client = Client::start(&self.servers);
+        self.client_with(|_| {})
+    }
+
+    pub(crate) fn client_with(&self, change: impl FnOnce(&mut Command)) -> Client {
+        let mut client = Client::with(&self.servers, change);
         let code = "await Promise.all([
             tools.everything.echo({ message: '' }),
             tools.filesystem.list_allowed_directories(),

@@ -139,8 +139,9 @@ def confine(entry, kept, namespaces, rules):
         resource.setrlimit(number, (limit, limit))
     try:
         # Should memory run out, it is the guest that goes.
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
+        score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
+        os.write(score, b"1000")
+        os.close(score)
     except OSError:
         pass
     attempt("pid", "die with the nursery", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
@@ -151,10 +152,10 @@ def confine(entry, kept, namespaces, rules):
         os.close(fd)
     if not rules and "landlock" not in entry["lowered"]:
         raise Broken("landlock", "no rules came", EINVAL)
-    for text in entry["filters"]:
-        code = ctypes.create_string_buffer(bytes.fromhex(text))
-        program = Program((len(text) // 2) // 8, ctypes.addressof(code))
-        attempt("seccomp", "load", libc.syscall(SYS["seccomp"], SET_MODE_FILTER, 0, ctypes.byref(program)))
+    code = bytes.fromhex(entry["filter"])
+    program = Program(len(code) // 8, ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p))
+    load = libc.syscall(SYS["seccomp"], SET_MODE_FILTER, 0, ctypes.byref(program))
+    attempt("seccomp", "load", load)
 
 
 def drop_capabilities():

@@ -123,7 +123,7 @@ impl Bench {
             ("SOCK", self.listener.path.display().to_string()),
             ("ABS", self.listener.name.clone()),
             ("VICTIM", self.victim.pid().to_string()),
-            ("WORKDIR", "/work".to_owned()),
+            ("WORKDIR", "/box/work".to_owned()),
             ("INODE_QUOTA", "1".to_owned()),
             ("STATE", self.state().display().to_string()),
             ("HOME", self.client.home.path().display().to_string()),

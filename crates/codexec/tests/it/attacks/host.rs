@@ -96,16 +96,20 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The cgroup directories of this server, on every hierarchy.
 pub(crate) fn cgroups(server: u32) -> Vec<PathBuf> {
-    folders_named(Path::new("/sys/fs/cgroup"), &format!("codexec-{server}"), 6)
+    folders_of(Path::new("/sys/fs/cgroup"), server, 6)
 }
 
-fn folders_named(at: &Path, name: &str, depth: u32) -> Vec<PathBuf> {
+/// Named after us, the process namespace and the server.
+fn folders_of(at: &Path, server: u32, depth: u32) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(at) else { return Vec::new() };
     let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
+    let is_its = |name: &str| {
+        name.starts_with("codexec-") && name.ends_with(&format!("-{server}"))
+    };
     let found = |entry: std::fs::DirEntry| match depth {
-        _ if entry.file_name() == name => vec![entry.path()],
+        _ if entry.file_name().to_str().is_some_and(is_its) => vec![entry.path()],
         0 => Vec::new(),
-        _ => folders_named(&entry.path(), name, depth - 1),
+        _ => folders_of(&entry.path(), server, depth - 1),
     };
     folders.flat_map(found).collect()
 }
