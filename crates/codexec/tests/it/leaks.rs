@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::attacks::bench::configure;
-use crate::attacks::host::{Guests, cgroups, memory_kib, mounts, open_files, within};
+use crate::attacks::host::{Guests, groups, memory_kib, mounts, open_files, within};
 use crate::support::{Client, descendants};
 
 /// A rush opens more slots, which wait a while for another one.
@@ -40,14 +40,11 @@ struct Left {
 fn left(client: &Client) -> Left {
     let pid = client.child.id();
     let guests = Guests::of(pid);
-    let folders = |path: &std::path::PathBuf| {
-        std::fs::read_dir(path).into_iter().flatten().flatten().count()
-    };
     Left {
         open_files: open_files(pid),
         processes: descendants(pid).len(),
         guests: (guests.firsts.len(), guests.others.len()),
-        groups: cgroups(pid).iter().map(folders).max().unwrap_or_default(),
+        groups: groups(pid).unwrap_or_default(),
         mounts: mounts(),
     }
 }
@@ -132,6 +129,28 @@ fn two_hundred_at_once_are_all_answered() {
     is_as_before(&client, &before, kib);
 }
 
+/// The slots of one language make room for another's, whose limits are larger.
+#[test]
+fn slots_that_were_closed_are_opened_for_another_language() {
+    let mut client = Client::with(&json!({}), |command| {
+        configure(command, "[workers]\nwarm = 1\nmax = 8\n");
+    });
+    let mut rush = |language: &str, code: &str| {
+        let send =
+            |_| client.send_call("execute_code", &json!({"language": language, "code": code}));
+        let sent: Vec<u64> = (0..6).map(send).collect();
+        for id in sent {
+            assert_eq!(client.wait_call(id).fine(), "1", "{language}");
+        }
+    };
+    rush("javascript", "await new Promise((wake) => setTimeout(wake, 200)); return 1");
+    // The slots that are too many are closed after a while, and nobody announces it.
+    std::thread::sleep(LINGER);
+    rush("python", "import time\ntime.sleep(0.2)\n1");
+    rush("bash", "sleep 0.2; echo 1");
+    rush("node", "await new Promise((wake) => setTimeout(wake, 200)); return 1");
+}
+
 /// Whatever is cancelled, killed or broken in the middle is cleaned up as well.
 #[test]
 fn executions_that_end_badly_leave_nothing() {
@@ -152,10 +171,12 @@ fn executions_that_end_badly_leave_nothing() {
         assert!(said.is_error, "{language}: {}", said.text);
     }
     for round in 0..30 {
-        let (language, code) = [("python", "import time\ntime.sleep(60)"), ("bash", "sleep 60")][round % 2];
+        let (language, code) =
+            [("python", "import time\ntime.sleep(60)"), ("bash", "sleep 60")][round % 2];
         let id = client.send_call("execute_code", &json!({"language": language, "code": code}));
         let params = json!({"requestId": id});
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
         client.write(&cancel);
     }
     client.others.retain(|message: &Value| message["id"].is_null());

@@ -99,13 +99,20 @@ pub(crate) fn cgroups(server: u32) -> Vec<PathBuf> {
     folders_of(Path::new("/sys/fs/cgroup"), server, 6)
 }
 
+/// How many groups this server has made in one hierarchy, used ones and those to be used again.
+pub(crate) fn groups(server: u32) -> Option<usize> {
+    let folders = |path: PathBuf| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).count()
+    };
+    cgroups(server).into_iter().map(folders).max()
+}
+
 /// Named after us, the process namespace and the server.
 fn folders_of(at: &Path, server: u32, depth: u32) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(at) else { return Vec::new() };
     let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
-    let is_its = |name: &str| {
-        name.starts_with("codexec-") && name.ends_with(&format!("-{server}"))
-    };
+    let is_its = |name: &str| name.starts_with("codexec-") && name.ends_with(&format!("-{server}"));
     let found = |entry: std::fs::DirEntry| match depth {
         _ if entry.file_name().to_str().is_some_and(is_its) => vec![entry.path()],
         0 => Vec::new(),
