@@ -76,9 +76,7 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
     match check {
         "no_connect" => bench.listener.connections() == deed.before.connections,
         "no_udp" => bench.listener.datagrams() == deed.before.datagrams,
-        "host_free_mem_ok" => {
-            within(AFTERMATH, || free_memory_kib() >= deed.before.free_kib / 2)
-        }
+        "host_free_mem_ok" => within(AFTERMATH, || free_memory_kib() >= deed.before.free_kib / 2),
         "disk_restored" => {
             let (files, mib) = bench.kept(&deed.before);
             files <= KEPT_FILES && mib <= KEPT_MIB
@@ -99,7 +97,11 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
         },
         "state_unchanged" => !bench.has_new_state(&deed.before),
         // These hold for every case, or it has failed already.
-        "canary_secret" | "sibling_ok" | "server_same_pid" | "outdir_clean" | "no_survivors"
+        "canary_secret"
+        | "sibling_ok"
+        | "server_same_pid"
+        | "outdir_clean"
+        | "no_survivors"
         | "proj_protected_unchanged" => true,
         // A pool may still be filling up again.
         limited if limited.starts_with("fd_delta") => {

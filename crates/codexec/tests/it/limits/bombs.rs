@@ -122,7 +122,8 @@ fn res_2_memory_is_bounded_in_every_language() {
 fn res_2_memory_of_many_processes_is_counted_together() {
     let python = "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        \
                   b = bytearray(100 << 20)\n        time.sleep(20)\nos.wait()\ntime.sleep(20)";
-    let bash = "for i in 1 2 3 4 5 6 7 8; do (head -c 100m /dev/zero | tail | sleep 20) & done; wait";
+    let bash =
+        "for i in 1 2 3 4 5 6 7 8; do (head -c 100m /dev/zero | tail | sleep 20) & done; wait";
     let node = "const { spawn } = await import('node:child_process');\nfor (let i = 0; i < 8; i++) \
                 spawn('python3', ['-c', 'b = bytearray(100 << 20); import time; time.sleep(20)']);\n\
                 await new Promise((wake) => setTimeout(wake, 20_000))";
@@ -143,8 +144,11 @@ fn res_3_a_flood_of_output_is_stopped_in_every_language() {
     let programs = [
         ("python", "import os\nfor _ in range(1000): os.write(1, b'x' * (1 << 20))"),
         ("bash", "head -c 1000000000 /dev/zero | tr '\\0' x"),
-        ("node", "const fs = await import('node:fs');\nfor (let i = 0; i < 1000; i++) \
-                  fs.writeSync(1, 'x'.repeat(1 << 16))"),
+        (
+            "node",
+            "const fs = await import('node:fs');\nfor (let i = 0; i < 1000; i++) \
+                  fs.writeSync(1, 'x'.repeat(1 << 16))",
+        ),
     ];
     check(programs, 20_000, TOO_MUCH_OUTPUT);
 }
@@ -154,9 +158,12 @@ fn res_2_fork_bombs_are_bounded_in_every_language() {
     let programs = [
         ("python", "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"),
         ("bash", ":(){ :|:& };:\nsleep 20"),
-        ("node", "const { spawn } = await import('node:child_process');\nfor (;;) { try { \
+        (
+            "node",
+            "const { spawn } = await import('node:child_process');\nfor (;;) { try { \
                   spawn('sleep', ['20'], { detached: true, stdio: 'ignore' }).on('error', () => {}) \
-                  } catch {} await null }"),
+                  } catch {} await null }",
+        ),
     ];
     let mut bench = bench("");
     for (language, code) in programs {
@@ -207,7 +214,8 @@ fn res_2_the_disk_is_bounded_in_every_language() {
 fn res_6_daemons_die_with_their_execution() {
     let python = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
                   time.sleep(60)\n    os._exit(0)\nos.wait()\ntime.sleep(0.4)\nprint('left')";
-    let bash = "(setsid nohup sleep 60 >/dev/null 2>&1 &); setsid sleep 61 & disown; sleep 0.4; echo left";
+    let bash =
+        "(setsid nohup sleep 60 >/dev/null 2>&1 &); setsid sleep 61 & disown; sleep 0.4; echo left";
     let node = "const { spawn } = await import('node:child_process');\n\
                 spawn('setsid', ['sleep', '60'], { detached: true, stdio: 'ignore' }).unref();\n\
                 await new Promise((wake) => setTimeout(wake, 400));\nconsole.log('left')";

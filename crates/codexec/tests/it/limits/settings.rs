@@ -57,8 +57,11 @@ fn the_disk_limit_is_the_settings() {
     let programs = [
         ("python", "try: open('x', 'wb').write(bytes(40 << 20))\nexcept OSError: pass"),
         ("bash", "for i in 1 2 3; do head -c 10m /dev/zero > $i; done 2>/dev/null; true"),
-        ("node", "const fs = await import('node:fs'); try { for (let i = 0; ; i++) \
-                  fs.writeFileSync('f' + i, Buffer.alloc(1 << 20)) } catch {}"),
+        (
+            "node",
+            "const fs = await import('node:fs'); try { for (let i = 0; ; i++) \
+                  fs.writeFileSync('f' + i, Buffer.alloc(1 << 20)) } catch {}",
+        ),
     ];
     named("disk-mib = 16", &programs, "DISK_LIMIT: more than 16 MiB or 16384 files on disk");
 }
