@@ -25,6 +25,7 @@ const MAX_DEPTH: usize = 64;
 const MAX_LISTED: usize = 200;
 /// What is kept of one execution's files.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
+const MAX_KEPT_FILES: usize = 1_000;
 
 /// Everything below a directory, by its path from there.
 pub(crate) fn see(directory: &Path) -> BTreeMap<PathBuf, Seen> {
@@ -88,8 +89,8 @@ pub(crate) fn collect(workspace: &OwnedFd, keep: &Path) -> Changes {
     let after = see(&directory);
     let changes = difference(&BTreeMap::new(), &after);
     let mut left = MAX_KEPT_BYTES;
-    for (path, seen) in &after {
-        if !seen.is_dir && seen.bytes <= left {
+    for (path, seen) in after.iter().filter(|(_, seen)| !seen.is_dir).take(MAX_KEPT_FILES) {
+        if seen.bytes <= left {
             match copy(&directory, keep, path) {
                 Ok(bytes) => left -= bytes.min(left),
                 Err(error) => tracing::debug!(%error, "an artifact was not kept"),

@@ -63,10 +63,10 @@ fn launch(settings: &Settings, room: Room) -> Launch {
         address_space_bytes: None,
         stack_bytes: 8 << 20,
         open_files: limits.open_files.into(),
-        // Ourselves and the guest's first process on top.
-        processes: Some(u64::from(limits.processes) + 2),
-        // Each process on its own; the whole tree is watched.
-        cpu_s: Some(limits.cpu.as_secs().max(1)),
+        // More than the group of a slot allows, which can tell that it was met.
+        processes: Some(u64::from(limits.processes) + 8),
+        // Each process on its own; the whole tree is watched, and the watch is to be first.
+        cpu_s: Some(limits.cpu.as_secs() + 1),
         file_bytes: limits.disk_bytes,
     };
     Launch::programs(room, rlimits, settings.lowered.clone())

@@ -1,10 +1,14 @@
 //! What a whole tree of processes uses, seen from the host: where the kernel has a limit for
 //! single processes only, or none that we may set, this is the limit.
 
+use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
 use codexec_sandbox::Group;
+
+/// How many processes of one guest are remembered.
+const MAX_SEEN: usize = 100_000;
 
 /// What a tree has used up to now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,17 +22,28 @@ pub(crate) struct Watch {
     roots: Vec<i32>,
     /// What a process of its kind has in memory before it does anything: mostly shared.
     base_bytes: u64,
+    /// The own time of every process that was seen, by its id and start. Of a child that nobody
+    /// waits for, the kernel tells nobody else.
+    seen: HashMap<(i32, u64), Duration>,
 }
 
 impl Watch {
     pub(crate) fn new(roots: Vec<i32>) -> Watch {
         let base_bytes = roots.last().map_or(0, |pid| own_memory_bytes(*pid));
-        Watch { roots, base_bytes }
+        Watch { roots, base_bytes, seen: HashMap::new() }
     }
 
-    pub(crate) fn used(&self, group: Option<&Group>) -> Used {
+    pub(crate) fn used(&mut self, group: Option<&Group>) -> Used {
         let tree = tree(&self.roots);
-        let cpu = tree.iter().map(|pid| cpu(*pid)).sum();
+        let mut with_buried = Duration::ZERO;
+        for pid in &tree {
+            let Some(time) = Time::of(*pid) else { continue };
+            with_buried += time.own + time.buried;
+            if self.seen.len() < MAX_SEEN {
+                self.seen.insert((*pid, time.start), time.own);
+            }
+        }
+        let cpu = with_buried.max(self.seen.values().sum());
         let own = |pid: &i32| own_memory_bytes(*pid).saturating_sub(self.base_bytes);
         let memory_bytes = match group {
             Some(group) => group.own_memory_bytes(),
@@ -53,14 +68,26 @@ fn tree(roots: &[i32]) -> Vec<i32> {
     found
 }
 
-/// Its own time, and that of the children that it has buried.
-fn cpu(pid: i32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything; what follows its end is regular.
-    let after = stat.rsplit_once(") ").map(|(_, after)| after).unwrap_or_default();
-    let ticks: u64 =
-        after.split(' ').skip(11).take(4).filter_map(|field| field.parse::<u64>().ok()).sum();
-    Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND)
+/// The time of a process.
+struct Time {
+    /// When it began, in ticks: an id may be used again.
+    start: u64,
+    own: Duration,
+    /// Of the children that it has waited for.
+    buried: Duration,
+}
+
+impl Time {
+    fn of(pid: i32) -> Option<Time> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name in parentheses may hold anything; what follows its end is regular.
+        let (_, after) = stat.rsplit_once(") ")?;
+        let fields: Vec<u64> = after.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
+        let &[user, system, child_user, child_system] = fields.get(11..15)? else { return None };
+        let time = |ticks: u64| Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND);
+        let (own, buried) = (time(user + system), time(child_user + child_system));
+        Some(Time { start: *fields.get(19)?, own, buried })
+    }
 }
 
 /// On every Linux that we run on.

@@ -227,9 +227,9 @@ impl Broker {
                 (FromGuest::Ask { id: fresh, ask }, Some((fresh, Asked { line, id })))
             }
             FromGuest::Progress(text) => (FromGuest::Progress(text), None),
+            FromGuest::Image(image) => (FromGuest::Image(image), None),
             FromGuest::Compiled
             | FromGuest::Output { .. }
-            | FromGuest::Image(_)
             | FromGuest::Returned(_)
             | FromGuest::Threw(_) => return false,
         };

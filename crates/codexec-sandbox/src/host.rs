@@ -150,10 +150,11 @@ pub fn confined(said: &[u8]) -> Option<Result<(), Broken>> {
     }
 }
 
-/// Whether a file system has no room left, for bytes or for files.
+/// Whether a file system has no room left, for bytes or for files. A script's standard input is a
+/// file without a name, which is gone with it.
 pub fn is_full(directory: &OwnedFd) -> bool {
     nix::sys::statvfs::fstatvfs(directory)
-        .is_ok_and(|found| found.blocks_available() == 0 || found.files_free() == 0)
+        .is_ok_and(|found| found.blocks_available() == 0 || found.files_free() <= 1)
 }
 
 /// Whether guests become somebody else than we are.

@@ -48,6 +48,20 @@ pub enum ImageType {
 }
 
 impl ImageType {
+    /// By how the bytes begin.
+    pub fn of(bytes: &[u8]) -> Option<ImageType> {
+        let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP".as_slice());
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some(ImageType::Png)
+        } else if bytes.starts_with(b"\xff\xd8\xff") {
+            Some(ImageType::Jpeg)
+        } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+            Some(ImageType::Gif)
+        } else {
+            is_webp.then_some(ImageType::Webp)
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             ImageType::Png => "image/png",

@@ -42,7 +42,7 @@ impl Limits {
         open_files: 1_024,
         disk_bytes: 256 << 20,
         disk_files: 16_384,
-        output_bytes: 8 << 20,
+        output_bytes: 4 << 20,
         tool_calls: 1_000,
     };
 }

@@ -7,15 +7,20 @@ mod wish;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use codexec_sandbox::open_line;
 use codexec_types::{
-    Answer, Ask, CallError, FRAME_HEADER_BYTES, FromGuest, Json, MAX_FRAME_BYTES, ToGuest,
-    frame_length,
+    Answer, Ask, CallError, FRAME_HEADER_BYTES, FromGuest, Image, ImageType, Json, MAX_FRAME_BYTES,
+    ToGuest, frame_length,
 };
 use serde_json::{Map, Value};
 
 use usage::USAGE;
 use wish::{Given, JsonSource, Target, Wish};
+
+/// What the host takes of one.
+const MAX_PICTURE_BYTES: u64 = 5 << 20;
 
 /// Why there is nothing on standard output.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +37,7 @@ enum Failure {
 
 /// What to print.
 enum Output {
+    Nothing,
     Text(String),
     Json { json: Json, is_pretty: bool },
 }
@@ -40,8 +46,7 @@ enum Output {
 pub(crate) fn run(arguments: Vec<std::ffi::OsString>) -> i32 {
     match answer(arguments) {
         Ok(output) => {
-            let mut text = output.text();
-            text.push('\n');
+            let text = output.text();
             // Who reads this may have gone: `mcp tools | head -c 9`.
             let _ = io::stdout().write_all(text.as_bytes());
             0
@@ -69,6 +74,13 @@ fn answer(arguments: Vec<std::ffi::OsString>) -> Result<Output, Failure> {
             let found = Line::open()?.ask(Ask::Discover { words: Vec::new() })?;
             Ok(Output::Json { json: names(&found), is_pretty })
         }
+        Wish::Show { files } => {
+            let mut line = Line::open()?;
+            for file in &files {
+                line.show(picture(file)?)?;
+            }
+            Ok(Output::Nothing)
+        }
         Wish::Call { target, given } => {
             let args = read_json(given.json.as_ref())?;
             let mut line = Line::open()?;
@@ -93,6 +105,18 @@ fn call(line: &mut Line, target: Target, given: &Given, mut args: Map<String, Va
         Target::Pair { server, tool } => Ask::Tool { server, tool, args },
         Target::Joined(name) => Ask::Named { name, args },
     }
+}
+
+fn picture(file: &str) -> Result<Image, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("{file}: {why}"));
+    let found = std::fs::metadata(file).map_err(|err| wrong(err.to_string()))?;
+    if found.len() > MAX_PICTURE_BYTES {
+        return Err(wrong(format!("it has {} bytes; at most {MAX_PICTURE_BYTES}", found.len())));
+    }
+    let bytes = std::fs::read(file).map_err(|err| wrong(err.to_string()))?;
+    let mime = ImageType::of(&bytes)
+        .ok_or_else(|| wrong("it is no picture; PNG, JPEG, GIF and WebP are".to_owned()))?;
+    Ok(Image { mime, base64: BASE64.encode(bytes) })
 }
 
 fn read_json(source: Option<&JsonSource>) -> Result<Map<String, Value>, Failure> {
@@ -131,17 +155,19 @@ fn code_name(error: &CallError) -> String {
 impl Output {
     /// A text as it is; everything else as JSON.
     fn text(self) -> String {
-        let (json, is_pretty) = match self {
-            Output::Text(text) => return text,
-            Output::Json { json, is_pretty } => (json, is_pretty),
+        let mut text = match self {
+            Output::Nothing => return String::new(),
+            Output::Text(text) => text,
+            Output::Json { json, is_pretty } => match json.to_value() {
+                Ok(Value::String(text)) => text,
+                Ok(value) if is_pretty => format!("{value:#}"),
+                Ok(value) => value.to_string(),
+                // Nested too deep to be taken apart.
+                Err(_) => json.text().to_owned(),
+            },
         };
-        match json.to_value() {
-            Ok(Value::String(text)) => text,
-            Ok(value) if is_pretty => format!("{value:#}"),
-            Ok(value) => value.to_string(),
-            // Nested too deep to be taken apart.
-            Err(_) => json.text().to_owned(),
-        }
+        text.push('\n');
+        text
     }
 }
 
@@ -167,6 +193,13 @@ impl Line {
             return Err(io::Error::from(io::ErrorKind::InvalidData).into());
         }
         answer.result.map_err(Failure::Refused)
+    }
+
+    /// The host takes it as it is, or leaves it out and says so with the result.
+    fn show(&mut self, image: Image) -> Result<(), Failure> {
+        let frame = FromGuest::Image(image).encode();
+        let frame = frame.map_err(|err| Failure::Usage(err.to_string()))?;
+        Ok(self.socket.write_all(&frame)?)
     }
 
     fn read(&mut self) -> io::Result<Answer> {

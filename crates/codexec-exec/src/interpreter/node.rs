@@ -44,7 +44,8 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     for (name, text) in FILES {
         room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
     }
-    let memory_mib = settings.limits.memory_bytes >> 20;
+    // More than it may have: its own end would be a crash, ours names the limit.
+    let memory_mib = (settings.limits.memory_bytes >> 20) + 256;
     let mut arguments = vec![format!("--max-old-space-size={memory_mib}")];
     arguments.extend(FLAGS.iter().map(|flag| (*flag).to_owned()));
     arguments.push(format!("{OURS}/guest.mjs"));

@@ -146,8 +146,13 @@ impl Place {
             (memory.join(limit), memory_bytes.to_string()),
             (pids.join("pids.max"), processes.to_string()),
         ];
-        if memory.join(swap).exists() {
-            files.push((memory.join(swap), no_swap.to_string()));
+        let swap = memory.join(swap);
+        if swap.exists() {
+            // On v1 a group that is used again gets no more memory than it may have with swap.
+            if let Kind::V1 = self.kind {
+                files.insert(0, (swap.clone(), "-1".to_owned()));
+            }
+            files.push((swap, no_swap.to_string()));
         }
         files
     }

@@ -246,7 +246,8 @@ const OLD: &[libc::c_long] = &[
 const OLD: &[libc::c_long] = &[];
 
 /// Libraries try these first and then do without.
-const UNKNOWN: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_io_uring_setup];
+const UNKNOWN: &[libc::c_long] =
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_memfd_create];
 
 /// Threads and processes, but never a namespace.
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS

@@ -14,7 +14,7 @@ pub(super) fn limits(file: &file::Limits) -> Result<(Limits, Duration), ConfigEr
     let memory_mib =
         within("limits.memory-mib", file.memory_mib, default.memory_bytes >> 20, 32..=65_536)?;
     let processes = count("limits.processes", file.processes, default.processes, 8..=4_096)?;
-    let open_files = count("limits.open-files", file.open_files, default.open_files, 32..=65_536)?;
+    let open_files = count("limits.open-files", file.open_files, default.open_files, 128..=65_536)?;
     let disk_mib = within("limits.disk-mib", file.disk_mib, default.disk_bytes >> 20, 1..=16_384)?;
     let disk_files =
         count("limits.disk-files", file.disk_files, default.disk_files, 64..=1_000_000)?;

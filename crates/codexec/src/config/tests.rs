@@ -71,7 +71,7 @@ fn every_limit_has_a_floor_and_a_ceiling() {
         ("limits", "cpu-s", 1, 86_400),
         ("limits", "memory-mib", 32, 65_536),
         ("limits", "processes", 8, 4_096),
-        ("limits", "open-files", 32, 65_536),
+        ("limits", "open-files", 128, 65_536),
         ("limits", "disk-mib", 1, 16_384),
         ("limits", "disk-files", 64, 1_000_000),
         ("limits", "output-kib", 1, 65_536),
@@ -97,14 +97,14 @@ fn every_limit_has_a_floor_and_a_ceiling() {
 #[test]
 fn each_limit_is_its_own() {
     let text = "[limits]\ntimeout-ms = 1\ncpu-s = 2\nmemory-mib = 33\nprocesses = 9\n\
-                open-files = 40\ndisk-mib = 3\ndisk-files = 70\noutput-kib = 4\ntool-calls = 5";
+                open-files = 140\ndisk-mib = 3\ndisk-files = 70\noutput-kib = 4\ntool-calls = 5";
     let limits = config(text).expect("valid").policy.limits;
     let expected = Limits {
         wall: std::time::Duration::from_millis(1),
         cpu: std::time::Duration::from_secs(2),
         memory_bytes: 33 << 20,
         processes: 9,
-        open_files: 40,
+        open_files: 140,
         disk_bytes: 3 << 20,
         disk_files: 70,
         output_bytes: 4 << 10,

@@ -11,6 +11,7 @@ fn meaning(line: &str) -> String {
     match wish::parse(words(line)) {
         Ok(Wish::Usage) => "usage".to_owned(),
         Ok(Wish::AllTools { is_pretty }) => format!("all tools {is_pretty}"),
+        Ok(Wish::Show { files }) => format!("show {}", files.join(" ")),
         Ok(Wish::Ask { ask, is_pretty }) => {
             format!("{} {is_pretty}", serde_json::to_string(&ask).expect("an ask"))
         }
@@ -152,9 +153,9 @@ fn results_are_text_or_one_line() {
     let text = |json: &str, is_pretty| {
         Output::Json { json: Json::parse(json.to_owned()).expect("json"), is_pretty }.text()
     };
-    assert_eq!(text("\"a\\nb\"", false), "a\nb");
-    assert_eq!(text("{\"a\": [1,\n 2]}", false), r#"{"a":[1,2]}"#);
-    assert_eq!(text("{\"a\":1}", true), "{\n  \"a\": 1\n}");
+    assert_eq!(text("\"a\\nb\"", false), "a\nb\n");
+    assert_eq!(text("{\"a\": [1,\n 2]}", false), "{\"a\":[1,2]}\n");
+    assert_eq!(text("{\"a\":1}", true), "{\n  \"a\": 1\n}\n");
     let found = Json::parse(r#"[{"server":"a","tool":"b","name":"x"},{}]"#.to_owned());
     assert_eq!(names(&found.expect("json")).text(), r#"["a.b"]"#);
 }
@@ -163,4 +164,11 @@ fn results_are_text_or_one_line() {
 fn failures_have_their_code() {
     let error = CallError::new(codexec_types::CallCode::ToolNotFound, "no such tool");
     assert_eq!(Failure::Refused(error).to_string(), "TOOL_NOT_FOUND: no such tool");
+}
+
+#[test]
+fn pictures_are_shown_by_name() {
+    check("show a.png b.jpg", "show a.png b.jpg");
+    check("show", "error: say which picture, like mcp show plot.png");
+    check("show --help", "usage");
 }

@@ -5,6 +5,7 @@ pub(super) const USAGE: &str = r#"mcp: call tools of MCP servers from bash
   mcp search <words...> [--limit N]                       the best tools for a task
   mcp tools [server]                                      the names of all tools
   mcp schema <server.tool>                                one tool's whole definition
+  mcp show <picture.png>...                               give pictures back with the result
   mcp help [server | server.tool]                         how to use it, in words
 
 Arguments of a tool:

@@ -17,6 +17,10 @@ pub(super) enum Wish {
         target: Target,
         given: Given,
     },
+    /// Give these pictures back with the result.
+    Show {
+        files: Vec<String>,
+    },
 }
 
 #[derive(Debug, PartialEq)]
@@ -64,6 +68,9 @@ pub(super) fn parse(arguments: Vec<String>) -> Result<Wish, String> {
         "search" => search(rest),
         "tools" => tools(rest),
         "schema" => schema(rest),
+        "show" if rest.is_empty() => Err("say which picture, like mcp show plot.png".to_owned()),
+        "show" if rest.iter().any(|word| is_help(word)) => Ok(Wish::Usage),
+        "show" => Ok(Wish::Show { files: rest }),
         "call" => {
             let (name, rest) = split_first(rest, "say which tool, like mcp call github.get_issue")?;
             call(Target::Joined(name), rest)

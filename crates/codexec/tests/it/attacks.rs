@@ -1,6 +1,7 @@
 //! Attack cases against the built binary: data in `cases/attacks.jsonl`, verdicts by what the host
 //! sees. A test for each area, and every failing case in its message.
 
+pub(crate) mod bait;
 pub(crate) mod bench;
 mod case;
 mod drive;
@@ -78,13 +79,96 @@ fn client_cases() {
 }
 
 #[test]
+fn python_file_cases() {
+    check(&cases("py-fs"));
+}
+
+#[test]
+fn python_network_cases() {
+    check(&cases("py-net"));
+}
+
+#[test]
+fn python_kernel_cases() {
+    check(&cases("py-kernel"));
+}
+
+#[test]
+fn python_bridge_cases() {
+    check(&cases("py-bridge"));
+}
+
+#[test]
+fn bash_cases() {
+    check(&cases("bash"));
+}
+
+#[test]
+fn node_cases() {
+    check(&cases("node"));
+}
+
+#[test]
+fn resource_cases() {
+    check(&cases("resource"));
+}
+
+#[test]
+fn python_resource_cases() {
+    check(&cases("py-resource"));
+}
+
+#[test]
+fn bash_resource_cases() {
+    check(&cases("sh-resource"));
+}
+
+#[test]
+fn node_resource_cases() {
+    check(&cases("nd-resource"));
+}
+
+#[test]
+fn process_cases() {
+    check(&cases("process"));
+}
+
+#[test]
+fn output_cases() {
+    check(&cases("output"));
+}
+
+#[test]
+fn source_cases() {
+    check(&cases("source"));
+}
+
+#[test]
+fn file_cases() {
+    check(&cases("files"));
+}
+
+#[test]
+fn fail_closed_cases() {
+    check(&cases("fail-closed"));
+}
+
+#[test]
 fn no_case_is_left_out() {
     let areas = ["escape", "policy", "time", "mem", "output", "bridge", "sampling"];
     let areas = areas.map(|area| format!("js-{area}"));
+    let programs = ["py-fs", "py-net", "py-kernel", "py-bridge", "bash", "node", "resource"];
+    let resources = ["py-resource", "sh-resource", "nd-resource"];
+    let others = ["process", "output", "source", "files", "fail-closed"];
+    let rest = ["ts-parser", "upstream", "http"];
     for case in case::all() {
+        let area = case.area.as_str();
         let is_run = areas.contains(&case.area)
-            || ["ts-parser", "upstream", "http"].contains(&case.area.as_str());
-        assert!(is_run, "{} is of the area {}, which nobody runs", case.id, case.area);
+            || programs.contains(&area)
+            || others.contains(&area)
+            || resources.contains(&area)
+            || rest.contains(&area);
+        assert!(is_run, "{} is of the area {area}, which nobody runs", case.id);
     }
 }
 
@@ -114,11 +198,18 @@ fn check(cases: &[Case]) {
     let mut bench = None;
     let mut control = None;
     for case in cases {
+        if case.request.is_object() {
+            failed.extend(drive::steps(case));
+            continue;
+        }
         let outcome = attempt(|| {
             for permitted in permissions(case) {
                 granted(control.get_or_insert_with(|| start("")), &permitted);
             }
-            attack(bench.get_or_insert_with(|| start(SETTINGS)), case)
+            match settings(case) {
+                Some(settings) => attack(&mut start(&settings), case),
+                None => attack(bench.get_or_insert_with(|| start(SETTINGS)), case),
+            }
         });
         if !outcome.is_empty() {
             failed.push(format!("{}: {}", case.id, outcome.join("; ")));
@@ -129,6 +220,20 @@ fn check(cases: &[Case]) {
         failed.extend(server.broken_records());
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// What a case wants of a server of its own.
+fn settings(case: &Case) -> Option<String> {
+    let config = case.opts["config"].as_object()?;
+    let mut limits = String::new();
+    for (key, value) in config {
+        let key = match key.as_str() {
+            "workspace_quota_mb" => "disk-mib",
+            other => other,
+        };
+        limits.push_str(&format!("{key} = {value}\n"));
+    }
+    Some(format!("{SETTINGS}[limits]\n{limits}"))
 }
 
 /// What went wrong, be it by a verdict or by a panic of the harness.
@@ -169,6 +274,10 @@ fn granted(control: &mut Bench, (server, tool): &(String, String)) {
 fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     let names = bench.names(&case.id);
     let code = fill(case.request.as_str().expect("code"), &names);
+    let is_program = ["python", "bash", "node"].contains(&case.language.as_str());
+    if is_program {
+        bench.warm_up();
+    }
     let before = bench.before();
     let seen = seen(bench);
     let begun = Instant::now();
@@ -186,9 +295,14 @@ fn attack(bench: &mut Bench, case: &Case) -> Vec<String> {
     }
     let answered = bench.answered(attack);
     let wall = begun.elapsed();
-    let left = if bench.has_run_since(&before) { bench.left_behind(&workers) } else { None };
+    let left = match bench.has_run_since(&before) {
+        true if is_program => bench.left_of_programs(&before),
+        true => bench.left_behind(&workers),
+        false => None,
+    };
     let sibling = sibling.unwrap_or_else(|| bench.run(SIBLING, &Value::Null));
-    let deed = Deed { status: answered.status, wall, seen, before };
+    let ran = Some((code, answered.execution.clone()));
+    let deed = Deed { status: answered.status, wall, seen, before, ran };
     let mut problems = problems(bench, &case.oracle, &deed);
     problems.extend(left);
     if sibling.text != "sibling 42" {

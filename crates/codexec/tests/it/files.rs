@@ -176,3 +176,29 @@ fn files_of_a_workspace_can_be_fetched() {
     let listed = read("")["text"].as_str().expect("a list").to_owned();
     assert!(listed.contains("table.csv") && listed.contains("d/p.png"), "{listed}");
 }
+
+#[test]
+fn bash_shows_a_picture() {
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let mut project = Project::new("");
+    let code = format!(
+        "echo {png} | base64 -d > dot.png; mcp show dot.png; echo text > no.png; mcp show no.png"
+    );
+    let arguments = json!({"language": "bash", "code": code});
+    let reply = project
+        .client
+        .request("tools/call", &json!({"name": "execute_code", "arguments": arguments}));
+    let content = &reply["result"]["content"];
+    assert_eq!(
+        content[1],
+        json!({"type": "image", "data": png, "mimeType": "image/png"}),
+        "{reply}"
+    );
+    let text = content[0]["text"].as_str().expect("a text");
+    let complaint = "mcp: no.png: it is no picture; PNG, JPEG, GIF and WebP are; see mcp --help";
+    assert!(
+        text.starts_with("NONZERO_EXIT: the program ended with exit code 2")
+            && text.contains(complaint),
+        "{text}"
+    );
+}

@@ -1,6 +1,9 @@
 //! What an execution may not exceed, and that nothing of it stays: loops, memory, output, parsing,
 //! cancellation, and the end of the server itself.
 
+mod bombs;
+mod settings;
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -41,7 +44,7 @@ fn check(language: &str, code: &str, timeout_ms: u64, first_line: &str) {
 const TIMED_OUT: &str = "TIMEOUT: stopped after 1000 ms; do less, or ask for more with timeout_ms";
 const TOO_MUCH_MEMORY: &str = "MEMORY_LIMIT: stopped: more than 512 MiB of memory";
 const TOO_MUCH_OUTPUT: &str =
-    "OUTPUT_LIMIT: stopped: more than 8388608 bytes of output; print less, return what matters";
+    "OUTPUT_LIMIT: stopped: more than 4194304 bytes of output; print less, return what matters";
 const TOO_DEEP: &str = "the code is nested too deeply to be parsed";
 
 /// THREAT[RES-1]

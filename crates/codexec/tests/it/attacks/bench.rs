@@ -8,7 +8,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::host::{AFTERMATH, Listener, Sandbox, files, memory_kib, reset_peak, secret, within};
+use super::bait::{Listener, Victim};
+use super::host::{
+    AFTERMATH, Guests, Sandbox, files, free_memory_kib, memory_kib, mounts, open_files, reset_peak,
+    secret, within,
+};
 use super::recorder::Recorders;
 use crate::support::{Client, PATIENCE};
 
@@ -16,6 +20,8 @@ use crate::support::{Client, PATIENCE};
 const WARM: usize = 2;
 /// A rush opens more slots, which stay a while; never more than this with what we do.
 const MAX: usize = 4;
+/// Where nothing has changed for this long, nothing is under way.
+const CALM: Duration = Duration::from_millis(40);
 /// A variable of the server's own.
 const SECRET_NAME: &str = "CODEXEC_IT_SECRET";
 
@@ -23,12 +29,17 @@ pub(crate) struct Bench {
     pub(crate) client: Client,
     pub(crate) recorders: Recorders,
     pub(crate) listener: Listener,
+    victim: Victim,
     canary: PathBuf,
-    outdir: PathBuf,
+    pub(crate) outdir: PathBuf,
+    /// Where the server may put temporary files.
+    tmp: PathBuf,
     /// The canary's content, and the value of the server's variable.
     secrets: [String; 2],
     /// The ids of the executions that took place.
     executions: BTreeSet<String>,
+    /// Whether programs have run.
+    is_warm: bool,
     /// Everything that was answered.
     pub(crate) said: Vec<String>,
     /// Keeps the files of this bench.
@@ -38,11 +49,15 @@ pub(crate) struct Bench {
 /// What there was before a case.
 pub(crate) struct Before {
     pub(crate) sandbox: Sandbox,
+    pub(crate) guests: Guests,
     executions: usize,
     pub(crate) connections: usize,
+    pub(crate) datagrams: usize,
     outdir: BTreeSet<(PathBuf, u64)>,
     state: BTreeSet<PathBuf>,
     pub(crate) rss_kib: u64,
+    pub(crate) open_files: usize,
+    pub(crate) free_kib: u64,
     log_bytes: u64,
 }
 
@@ -52,6 +67,8 @@ pub(crate) struct Answered {
     pub(crate) status: &'static str,
     pub(crate) text: String,
     pub(crate) whole: String,
+    /// The id of the execution, if there was one.
+    pub(crate) execution: Option<String>,
 }
 
 impl Bench {
@@ -59,28 +76,34 @@ impl Bench {
     pub(crate) fn start(upstreams: &[(&str, Value)], settings: &str) -> Bench {
         let folder = tempfile::tempdir().expect("a directory");
         let recorders = Recorders::new(folder.path());
-        let (canary, outdir) = (folder.path().join("canary"), folder.path().join("out"));
+        let place = |name: &str| folder.path().join(name);
+        let (canary, outdir, tmp) = (place("canary"), place("out"), place("tmp"));
         let secrets = [secret(), secret()];
         std::fs::write(&canary, &secrets[0]).expect("written");
         std::fs::create_dir(&outdir).expect("made");
+        std::fs::create_dir(&tmp).expect("made");
         std::fs::write(outdir.join("sentinel"), "untouched").expect("written");
         let entry =
             |(name, plan): &(&str, Value)| ((*name).to_owned(), recorders.entry(name, plan));
         let servers = Value::Object(upstreams.iter().map(entry).collect());
+        let settings = settings.replace("@@OUTDIR@@", &outdir.display().to_string());
         let settings = format!("[workers]\nwarm = {WARM}\nmax = {MAX}\n{settings}");
         let client = Client::with(&servers, |command| {
             configure(command, &settings);
-            command.env("CANARY", &canary).env(SECRET_NAME, &secrets[1]);
+            command.env("CANARY", &canary).env(SECRET_NAME, &secrets[1]).env("TMPDIR", &tmp);
         });
-        let listener = Listener::new();
+        let listener = Listener::new(&outdir);
         Bench {
             client,
             recorders,
             listener,
+            victim: Victim::new(),
             canary,
             outdir,
+            tmp,
             secrets,
             executions: BTreeSet::new(),
+            is_warm: false,
             said: Vec::new(),
             _folder: folder,
         }
@@ -96,6 +119,12 @@ impl Bench {
             ("CANARY", self.canary.display().to_string()),
             ("OUTDIR", self.outdir.display().to_string()),
             ("PORT", self.listener.port.to_string()),
+            ("UDP", self.listener.udp.to_string()),
+            ("SOCK", self.listener.path.display().to_string()),
+            ("ABS", self.listener.name.clone()),
+            ("VICTIM", self.victim.pid().to_string()),
+            ("WORKDIR", "/box/work".to_owned()),
+            ("INODE_QUOTA", "1".to_owned()),
             ("STATE", self.state().display().to_string()),
             ("HOME", self.client.home.path().display().to_string()),
             ("SERVER", self.pid().to_string()),
@@ -112,7 +141,9 @@ impl Bench {
     /// Sends code; `opts` are further arguments.
     pub(crate) fn send(&mut self, language: &str, code: &str, opts: &Value) -> u64 {
         let mut arguments = json!({"code": code, "language": language});
-        for (key, value) in opts.as_object().into_iter().flatten() {
+        let opts = opts.as_object().into_iter().flatten();
+        // That one is for the harness.
+        for (key, value) in opts.filter(|(key, _)| *key != "config") {
             arguments[key] = value.clone();
         }
         self.client.send_call("execute_code", &arguments)
@@ -129,11 +160,8 @@ impl Bench {
 
     pub(crate) fn answered(&mut self, id: u64) -> Answered {
         let reply = self.client.wait(id);
-        let meta = &reply["result"]["_meta"]["codexec/execution"]["id"];
-        if let Some(execution) = meta.as_str() {
-            self.executions.insert(execution.to_owned());
-        }
         let answered = answered(&reply);
+        self.executions.extend(answered.execution.clone());
         self.said.push(answered.whole.clone());
         answered
     }
@@ -155,11 +183,15 @@ impl Bench {
         self.said.clear();
         Before {
             sandbox: Sandbox::of(pid),
+            guests: self.settled(CALM),
             executions: self.executions.len(),
             connections: self.listener.connections(),
+            datagrams: self.listener.datagrams(),
             outdir: files(&self.outdir),
             state: self.state_files(),
             rss_kib: memory_kib(pid, "VmRSS"),
+            open_files: open_files(pid),
+            free_kib: free_memory_kib(),
             log_bytes: self.log_bytes(),
         }
     }
@@ -176,6 +208,46 @@ impl Bench {
         };
         let is_clean = within(AFTERMATH, is_clean);
         (!is_clean).then(|| format!("left behind: {:?} of {workers:?}", Sandbox::of(self.pid())))
+    }
+
+    /// Uses the languages of programs once, so that a worker of each waits from then on.
+    pub(crate) fn warm_up(&mut self) {
+        if self.is_warm {
+            return;
+        }
+        self.is_warm = true;
+        for (language, code) in [("python", "1"), ("bash", "true"), ("node", "1")] {
+            let id = self.send(language, code, &Value::Null);
+            let answered = self.answered(id);
+            assert_eq!(answered.status, "ok", "{}", answered.text);
+        }
+        self.settled(Duration::from_millis(300));
+    }
+
+    /// The guests' processes, once nothing has changed among them for so long.
+    fn settled(&self, calm: Duration) -> Guests {
+        let mut guests = Guests::of(self.pid());
+        while within(calm, || Guests::of(self.pid()) != guests) {
+            guests = Guests::of(self.pid());
+        }
+        guests
+    }
+
+    /// What is still there of programs: more of them than before, or no worker that has gone. All
+    /// processes of a worker die with its first one. A program's slot may be a new one, so there
+    /// may be one worker more.
+    pub(crate) fn left_of_programs(&self, before: &Before) -> Option<String> {
+        let before = &before.guests;
+        let problem = || {
+            let now = Guests::of(self.pid());
+            let is_grown = now.firsts.len() > before.firsts.len() + 1
+                || now.others.len() > before.others.len() + 1;
+            // A language that nobody has used has no worker that could go.
+            let is_clean = !is_grown && now.firsts != before.firsts;
+            (!is_clean).then(|| format!("left behind: {now:?} after {before:?}"))
+        };
+        within(AFTERMATH, || problem().is_none());
+        problem()
     }
 
     pub(crate) fn has_run_since(&self, before: &Before) -> bool {
@@ -198,6 +270,9 @@ impl Bench {
         let canary = std::fs::read_to_string(&self.canary).unwrap_or_default();
         must(canary == self.secrets[0], "the canary was changed");
         must(files(&self.outdir) == before.outdir, "something was written outside");
+        must(self.victim.lives(), "a process of the host was killed");
+        must(mounts().is_empty(), "a mount is seen on the host");
+        must(files(&self.tmp).is_empty(), "a temporary file was left");
         let said = format!("{:?}{:?}{}", self.said, self.client.others, self.client.stderr());
         must(!self.secrets.iter().any(|secret| said.contains(secret)), "a secret was said");
         broken
@@ -234,6 +309,19 @@ impl Bench {
         self.log_bytes().saturating_sub(before.log_bytes)
     }
 
+    /// How many files the server has kept since then, and how many MiB are in them.
+    pub(crate) fn kept(&self, before: &Before) -> (usize, u64) {
+        let files = files(self.client.home.path());
+        let new = files.iter().filter(|(path, _)| !before.state.contains(path));
+        (new.clone().count(), new.map(|(_, bytes)| bytes).sum::<u64>() >> 20)
+    }
+
+    /// The code of an execution as it was written down.
+    pub(crate) fn recorded_code(&self, execution: &str) -> Value {
+        let sql = format!("select code from executions where id = '{execution}'");
+        rows(&self.state(), &sql).first().map_or(Value::Null, |row| row[0].clone())
+    }
+
     fn state_files(&self) -> BTreeSet<PathBuf> {
         files(self.client.home.path()).into_iter().map(|(path, _)| path).collect()
     }
@@ -259,7 +347,9 @@ pub(crate) fn configure(command: &mut Command, settings: &str) {
 pub(crate) fn answered(reply: &Value) -> Answered {
     let result = &reply["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
-    let mut answered = Answered { status: "ok", text, whole: reply.to_string() };
+    let execution = &result["_meta"]["codexec/execution"]["id"];
+    let execution = execution.as_str().map(ToOwned::to_owned);
+    let mut answered = Answered { status: "ok", text, whole: reply.to_string(), execution };
     if reply.get("error").is_some() {
         answered.status = "bad_request";
     } else if result["isError"] == true {
@@ -272,8 +362,8 @@ fn status_of(code: &str) -> &'static str {
     match code {
         "TIMEOUT" => "timeout",
         "MEMORY_LIMIT" => "oom",
-        "OUTPUT_LIMIT" | "MAX_TOOL_CALLS_EXCEEDED" => "limit",
-        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" => "denied",
+        "OUTPUT_LIMIT" | "CPU_LIMIT" | "DISK_LIMIT" | "MAX_TOOL_CALLS_EXCEEDED" => "limit",
+        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "WORKING_DIR_NOT_ALLOWED" => "denied",
         code if code.starts_with("INVALID_") => "bad_request",
         _ => "fail",
     }

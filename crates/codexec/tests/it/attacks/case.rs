@@ -29,6 +29,8 @@ pub(crate) struct Oracle {
     pub(crate) status: Vec<String>,
     pub(crate) max_wall: Duration,
     pub(crate) host: Vec<String>,
+    /// What the program must have ended with.
+    pub(crate) exit_code: Option<i64>,
 }
 
 pub(crate) fn all() -> Vec<Case> {
@@ -51,6 +53,7 @@ fn case(line: &Value) -> Case {
             status: texts(&oracle["status"]),
             max_wall: Duration::from_millis(wall),
             host: texts(&oracle["host"]),
+            exit_code: oracle["exit_code"].as_i64(),
         },
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
 use super::verdict::{Deed, problems, seen, worst};
-use super::{attempt, skipped, start};
+use super::{SETTINGS, attempt, skipped, start};
 
 /// Runs a case against an upstream of its own; what is wrong, if anything is.
 pub(super) fn upstream(case: &Case) -> Option<String> {
@@ -34,7 +34,7 @@ pub(super) fn upstream(case: &Case) -> Option<String> {
         if bench.has_run_since(&before) {
             problems.extend(bench.left_behind(&before.sandbox.workers));
         }
-        let deed = Deed { status: worst(&answers), wall, seen, before };
+        let deed = Deed { status: worst(&answers), wall, seen, before, ran: None };
         let mut oracle = case.oracle.clone();
         oracle.require = oracle.require.iter().map(|text| fill(text, &names)).collect();
         problems.extend(super::verdict::problems(&mut bench, &oracle, &deed));
@@ -71,6 +71,62 @@ fn drive(
     }
 }
 
+/// Runs a case of several executions, one after the other, on a server of its own.
+pub(super) fn steps(case: &Case) -> Option<String> {
+    let broken = attempt(|| {
+        let mut bench = start(&format!("{SETTINGS}[files]\nallowed = [\"@@OUTDIR@@\"]\n"));
+        let names = bench.names(&case.id);
+        for setup in case.request["setup"].as_array().into_iter().flatten() {
+            match setup["op"].as_str().expect("an op") {
+                "git_init" => repository(&fill(setup["path"].as_str().expect("a path"), &names)),
+                other => panic!("nobody knows how to {other}"),
+            }
+        }
+        let before = bench.before();
+        let seen = seen(&bench);
+        let begun = Instant::now();
+        let mut answers = Vec::new();
+        let mut ran = None;
+        for step in case.request["steps"].as_array().expect("steps") {
+            match step["op"].as_str().expect("an op") {
+                // Settings are read at the start; whatever happens to them then changes nothing.
+                "config_reload" => {
+                    let config = bench.state().join("config.toml");
+                    let text = std::fs::read_to_string(&config).expect("it is there");
+                    std::fs::write(&config, format!("{text}\n# unrelated\n")).expect("written");
+                }
+                "exec" => {
+                    let code = fill(step["code"].as_str().expect("code"), &names);
+                    let language = step["language"].as_str().expect("a language");
+                    let id = bench.send(language, &code, &fill_all(&step["opts"], &names));
+                    let answered = bench.answered(id);
+                    if !step["expect"].is_null() {
+                        let expected = texts(&step["expect"]);
+                        assert!(expected.iter().any(|one| one == answered.status), "{answered:?}");
+                    }
+                    ran = Some((code, answered.execution.clone()));
+                    answers.push(answered);
+                }
+                other => panic!("nobody knows how to {other}"),
+            }
+        }
+        let status = worst(&answers);
+        let deed = Deed { status, wall: begun.elapsed(), seen, before, ran };
+        let mut problems = problems(&mut bench, &case.oracle, &deed);
+        problems.extend(bench.broken_records());
+        problems
+    });
+    (!broken.is_empty()).then(|| format!("{}: {}", case.id, broken.join("; ")))
+}
+
+/// As much of one as tools look at.
+fn repository(path: &str) {
+    let git = std::path::Path::new(path).join(".git");
+    std::fs::create_dir_all(git.join("hooks")).expect("made");
+    std::fs::write(git.join("config"), "[core]\n\tbare = false\n").expect("written");
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+}
+
 /// Runs a case of a hostile client; what is wrong, if anything is.
 pub(super) fn client(case: &Case) -> Option<String> {
     let broken = attempt(|| {
@@ -96,7 +152,8 @@ pub(super) fn client(case: &Case) -> Option<String> {
                 other => panic!("nobody knows how to {other}"),
             }
         }
-        let deed = Deed { status: worst(&answers), wall: begun.elapsed(), seen, before };
+        let wall = begun.elapsed();
+        let deed = Deed { status: worst(&answers), wall, seen, before, ran: None };
         let mut problems = problems(&mut bench, &case.oracle, &deed);
         let next = bench.run("return 6 * 7", &json!({})).text;
         if next != "42" {

@@ -2,10 +2,7 @@
 //! believes what a guest says.
 
 use std::collections::BTreeSet;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::support::descendants;
@@ -52,6 +49,30 @@ impl Sandbox {
     }
 }
 
+/// The processes below a server that live in a process namespace of their own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Guests {
+    /// The first process of each namespace.
+    pub(crate) firsts: BTreeSet<u32>,
+    /// All others: programs that run, and interpreters that wait.
+    pub(crate) others: BTreeSet<u32>,
+}
+
+impl Guests {
+    pub(crate) fn of(server: u32) -> Guests {
+        let mut guests = Guests::default();
+        for pid in descendants(server).into_iter().filter(|pid| is_alive(*pid)) {
+            let ids = status(pid, "NSpid").unwrap_or_default();
+            match ids.split_whitespace().skip(1).last() {
+                None => {}
+                Some("1") => drop(guests.firsts.insert(pid)),
+                Some(_) => drop(guests.others.insert(pid)),
+            }
+        }
+        guests
+    }
+}
+
 /// One generation below these.
 fn children(parents: &BTreeSet<u32>) -> BTreeSet<u32> {
     let all = parents.iter().flat_map(|pid| descendants(*pid));
@@ -75,16 +96,27 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// The cgroup directories of this server, on every hierarchy.
 pub(crate) fn cgroups(server: u32) -> Vec<PathBuf> {
-    folders_named(Path::new("/sys/fs/cgroup"), &format!("codexec-{server}"), 6)
+    folders_of(Path::new("/sys/fs/cgroup"), server, 6)
 }
 
-fn folders_named(at: &Path, name: &str, depth: u32) -> Vec<PathBuf> {
+/// How many groups this server has made in one hierarchy, used ones and those to be used again.
+pub(crate) fn groups(server: u32) -> Option<usize> {
+    let folders = |path: PathBuf| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).count()
+    };
+    cgroups(server).into_iter().map(folders).max()
+}
+
+/// Named after us, the process namespace and the server.
+fn folders_of(at: &Path, server: u32, depth: u32) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(at) else { return Vec::new() };
     let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir()));
+    let is_its = |name: &str| name.starts_with("codexec-") && name.ends_with(&format!("-{server}"));
     let found = |entry: std::fs::DirEntry| match depth {
-        _ if entry.file_name() == name => vec![entry.path()],
+        _ if entry.file_name().to_str().is_some_and(is_its) => vec![entry.path()],
         0 => Vec::new(),
-        _ => folders_named(&entry.path(), name, depth - 1),
+        _ => folders_of(&entry.path(), server, depth - 1),
     };
     folders.flat_map(found).collect()
 }
@@ -123,45 +155,26 @@ pub(crate) fn files(folder: &Path) -> BTreeSet<(PathBuf, u64)> {
     found
 }
 
+pub(crate) fn open_files(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// What this host has left, in KiB.
+pub(crate) fn free_memory_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("readable");
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// The mounts of ours that can be seen from here: there must never be one.
+pub(crate) fn mounts() -> Vec<String> {
+    let text = std::fs::read_to_string("/proc/self/mountinfo").expect("readable");
+    let is_ours = |line: &&str| line.contains(" - tmpfs box ") || line.contains(" - tmpfs room ");
+    text.lines().filter(is_ours).map(ToOwned::to_owned).collect()
+}
+
 /// 32 characters that stand nowhere else.
 pub(crate) fn secret() -> String {
     let uuid = std::fs::read_to_string("/proc/sys/kernel/random/uuid").expect("a random id");
     uuid.trim().replace('-', "")
-}
-
-/// Somebody to connect to, on both loopbacks.
-pub(crate) struct Listener {
-    pub(crate) port: u16,
-    connections: Arc<AtomicUsize>,
-}
-
-impl Listener {
-    pub(crate) fn new() -> Listener {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("its address").port();
-        let connections = Arc::new(AtomicUsize::new(0));
-        // Not every host has the second one.
-        let both = [Some(listener), TcpListener::bind(("::1", port)).ok()];
-        for listener in both.into_iter().flatten() {
-            let connections = Arc::clone(&connections);
-            // Ends with the test's process.
-            std::thread::spawn(move || {
-                for _ in listener.incoming() {
-                    connections.fetch_add(1, Ordering::SeqCst);
-                }
-            });
-        }
-        Listener { port, connections }
-    }
-
-    pub(crate) fn connections(&self) -> usize {
-        self.connections.load(Ordering::SeqCst)
-    }
-}
-
-#[test]
-fn a_listener_notices_a_connection() {
-    let listener = Listener::new();
-    std::net::TcpStream::connect(("127.0.0.1", listener.port)).expect("connected");
-    assert!(within(AFTERMATH, || listener.connections() == 1));
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::bench::{Answered, Before, Bench};
+use super::bench::{Answered, Before, Bench, rows};
 use super::case::Oracle;
-use super::host::{AFTERMATH, memory_kib, within};
+use super::host::{AFTERMATH, free_memory_kib, memory_kib, open_files, within};
 
 /// What came of a case.
 pub(super) struct Deed {
@@ -15,7 +15,13 @@ pub(super) struct Deed {
     /// Calls that the upstreams had seen before it.
     pub(super) seen: Vec<(String, usize)>,
     pub(super) before: Before,
+    /// The code of the last execution, and its id if it took place.
+    pub(super) ran: Option<(String, Option<String>)>,
 }
+
+/// Of one execution's files this much is kept, and a little for our own.
+const KEPT_MIB: u64 = 66;
+const KEPT_FILES: usize = 1_100;
 
 /// The upstreams whose calls a case may count.
 pub(super) const COUNTED: [&str; 3] = ["fake", "fake2", "denied"];
@@ -35,6 +41,12 @@ pub(super) fn problems(bench: &mut Bench, oracle: &Oracle, deed: &Deed) -> Vec<S
         problems.push(format!("it took {:?}, more than {:?}", deed.wall, oracle.max_wall));
     }
     let said = bench.said.join("\n");
+    if let Some(code) = oracle.exit_code {
+        let line = format!("NONZERO_EXIT: the program ended with exit code {code}");
+        if !said.contains(&line) {
+            problems.push(format!("it did not end with {code}"));
+        }
+    }
     let heard = format!("{said}{:?}{}", bench.client.others, bench.client.stderr());
     for forbidden in oracle.forbid.iter().filter(|text| heard.contains(*text)) {
         problems.push(format!("it said {forbidden:?}"));
@@ -49,8 +61,9 @@ pub(super) fn problems(bench: &mut Bench, oracle: &Oracle, deed: &Deed) -> Vec<S
         }
     }
     if !problems.is_empty() {
-        let start: String = said.chars().take(600).collect();
-        problems.push(format!("what was said: {start}"));
+        let start = |text: &String| text.chars().take(600).collect::<String>();
+        let starts: Vec<String> = bench.said.iter().map(start).collect();
+        problems.push(format!("what was said: {}", starts.join("; ")));
     }
     problems.extend(bench.broken_promises(&deed.before));
     problems
@@ -62,9 +75,39 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
     }
     match check {
         "no_connect" => bench.listener.connections() == deed.before.connections,
+        "no_udp" => bench.listener.datagrams() == deed.before.datagrams,
+        "host_free_mem_ok" => within(AFTERMATH, || free_memory_kib() >= deed.before.free_kib / 2),
+        "disk_restored" => {
+            let (files, mib) = bench.kept(&deed.before);
+            files <= KEPT_FILES && mib <= KEPT_MIB
+        }
+        // Everything that was read is JSON-RPC, or the reader would have stopped; what remains is
+        // that nobody has answered for us.
+        "stdout_jsonrpc_clean" => bench.client.others.is_empty(),
+        "log_valid_jsonl" => match &deed.ran {
+            Some((_, Some(id))) => {
+                let sql = format!("select * from executions where id = '{id}'");
+                rows(&bench.state(), &sql).len() == 1
+            }
+            Some((_, None)) | None => true,
+        },
+        "audit_code_equals_request" => match &deed.ran {
+            Some((code, Some(id))) => bench.recorded_code(id) == code.as_str(),
+            Some((_, None)) | None => true,
+        },
         "state_unchanged" => !bench.has_new_state(&deed.before),
         // These hold for every case, or it has failed already.
-        "canary_secret" | "sibling_ok" | "server_same_pid" | "outdir_clean" => true,
+        "canary_secret"
+        | "sibling_ok"
+        | "server_same_pid"
+        | "outdir_clean"
+        | "no_survivors"
+        | "proj_protected_unchanged" => true,
+        // A pool may still be filling up again.
+        limited if limited.starts_with("fd_delta") => {
+            let (_, _, limit) = relation(limited);
+            within(AFTERMATH, || measured(bench, "fd_delta", deed) <= limit)
+        }
         "quiet(fake)" => {
             let count = || bench.recorders.received("fake").len();
             within(AFTERMATH, || {
@@ -96,6 +139,8 @@ fn measured(bench: &Bench, name: &str, deed: &Deed) -> u64 {
         "rss_delta_mb" => {
             memory_kib(bench.pid(), "VmHWM").saturating_sub(deed.before.rss_kib) >> 10
         }
+        "fd_delta" => length(open_files(bench.pid()).saturating_sub(deed.before.open_files)),
+        "response_bytes" => length(bench.said.iter().map(String::len).max().unwrap_or_default()),
         "log_growth_kb" => bench.log_growth(&deed.before) >> 10,
         "reply_kb" => length(bench.said.iter().map(String::len).max().unwrap_or_default()) >> 10,
         other => {
