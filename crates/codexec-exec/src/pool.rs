@@ -1,5 +1,6 @@
 //! Slots of one engine that wait for guests.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -28,8 +29,9 @@ pub(crate) struct Pool {
     machine: Arc<Machine>,
     /// Replaced by an empty one when the zygote has failed.
     zygote: Mutex<Arc<OnceCell<Zygote>>>,
-    /// Each with the time it began to wait; the newest is used first.
-    idle: Mutex<Vec<(Slot, Instant)>>,
+    /// Each with the time it began to wait. The one that has waited longest is used first: a new
+    /// one may still be warming up.
+    idle: Mutex<VecDeque<(Slot, Instant)>>,
     is_trimming: AtomicBool,
 }
 
@@ -78,7 +80,7 @@ impl Pool {
 
     pub(crate) async fn slot(&self) -> Result<Slot, ExecError> {
         loop {
-            let waiting = self.idle().pop();
+            let waiting = self.idle().pop_front();
             match waiting.map(|(slot, _)| slot) {
                 Some(slot) if slot.is_alive() => return Ok(slot),
                 Some(dead) => drop(dead),
@@ -89,7 +91,7 @@ impl Pool {
 
     pub(crate) fn keep(self: &Arc<Self>, slot: Slot) {
         let mut idle = self.idle();
-        idle.push((slot, Instant::now()));
+        idle.push_back((slot, Instant::now()));
         let is_many = idle.len() > self.warm_slots();
         drop(idle);
         if is_many && !self.is_trimming.swap(true, Ordering::Relaxed) {
@@ -124,7 +126,7 @@ impl Pool {
         self.engine.warm(self.machine.settings.warm)
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(Slot, Instant)>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(Slot, Instant)>> {
         lock(&self.idle)
     }
 }

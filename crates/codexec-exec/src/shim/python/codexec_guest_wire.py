@@ -28,6 +28,7 @@ NOT_THE_FIRST = "only the program's first process can talk to the host"
 _header = Struct("<I")
 _scan_json = JSONDecoder(strict=False).scan_once
 
+MOMENT_MS = 10
 
 class Encoder(JSONEncoder):
     """JSON as short as it gets, and never NaN."""
@@ -71,10 +72,10 @@ class Wire:
         self._last_loop = None
 
     def is_quiet(self):
-        """Whether the host has not said anything yet."""
+        """Whether the host says nothing for a moment: in a rush it does at once."""
         poller = poll()
         poller.register(self._fd, POLLIN)
-        return not poller.poll(0)
+        return not poller.poll(MOMENT_MS)
 
     def read_start(self):
         self._take_turns(lambda: self.start is not None or self.closed_because)

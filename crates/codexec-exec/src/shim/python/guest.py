@@ -90,7 +90,7 @@ def _run(wire):
     os.register_at_fork(after_in_child=wire.abandon)
     streams = _set_up_process()
     _pictures = pictures = Pictures(wire, _note)
-    # A child that waits in a pool has the time; one that is needed at once has not.
+    # A child that waits in a pool has the time; in a rush there is none for anything.
     if wire.is_quiet():
         _warm_up()
     job = wire.read_start()
