@@ -90,6 +90,11 @@ pub(crate) fn cpu_ticks(pid: u32) -> u64 {
     after.split(' ').nth(11).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
 }
 
+/// Root has cgroups; for others the kernel's own limits and our watch have to do.
+pub(crate) fn is_root() -> bool {
+    status(std::process::id(), "Uid").is_some_and(|ids| ids.starts_with('0'))
+}
+
 pub(crate) fn is_alive(pid: u32) -> bool {
     status(pid, "State").is_some_and(|state| !state.starts_with(['Z', 'X']))
 }
