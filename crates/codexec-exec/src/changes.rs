@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use codexec_types::{Artifact, Changes};
@@ -17,6 +19,7 @@ pub(crate) struct Seen {
     modified_ns: i128,
     inode: u64,
     is_dir: bool,
+    pub(crate) is_socket: bool,
 }
 
 /// How much of a directory is looked at, and how much is listed.
@@ -45,7 +48,8 @@ pub(crate) fn see(directory: &Path) -> BTreeMap<PathBuf, Seen> {
             let modified_ns =
                 i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
             let (bytes, inode, is_dir) = (found.len(), found.ino(), found.is_dir());
-            seen.insert(path, Seen { bytes, modified_ns, inode, is_dir });
+            let is_socket = found.file_type().is_socket();
+            seen.insert(path, Seen { bytes, modified_ns, inode, is_dir, is_socket });
         }
     }
     seen

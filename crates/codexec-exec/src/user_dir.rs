@@ -74,11 +74,15 @@ impl UserDir {
         blocking(move || {
             let found = &wanted.found;
             let before = see(&found.path);
-            let protected = if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
+            let mut protected =
+                if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
+            let sockets = before.iter().filter(|(_, seen)| seen.is_socket).map(|(path, _)| path);
+            let sockets = sockets.filter(|path| !protected.contains(path)).cloned();
+            protected.extend(sockets.collect::<Vec<_>>());
             if protected.len() > MAX_PROTECTED {
                 return Err(ExecError::WorkingDir(format!(
-                    "{} has {} places that must not be written (repositories, settings of \
-                     editors and agents); choose a smaller directory, or `files.writable = false`",
+                    "{} has {} places that must not be reached (repositories, settings of \
+                     editors and agents, sockets); choose a smaller directory, or `files.writable = false`",
                     found.path.display(),
                     protected.len()
                 )));

@@ -4,24 +4,20 @@
 mod link;
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use codexec_types::{Answer, FromGuest, ToGuest};
-use nix::cmsg_space;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{
-    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, getsockopt,
-    recvmsg, sendmsg, socketpair, sockopt,
-};
 
-use crate::{control, sys};
 use link::Link;
 
-/// Where every process of a guest finds the door.
-pub const BROKER_FD: RawFd = 100;
+/// Where every process of a guest finds the door. No descriptor is passed through it: the kernel
+/// counts those of all guests together.
+const DOOR: &str = "/box/mcp";
 
 /// More at once are closed as they come.
 const MAX_LINES: usize = 64;
@@ -41,36 +37,26 @@ const MAX_ASKS: usize = 1_024;
 /// How long the host may take for the last words.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// Opens a line to the host, from any process of a guest that has the door.
+/// Opens a line to the host, from any process of a guest that has a door.
 pub fn open_line() -> io::Result<UnixStream> {
-    open_line_at(BROKER_FD)
+    UnixStream::connect(DOOR)
 }
 
-fn open_line_at(door: RawFd) -> io::Result<UnixStream> {
-    let flags = SockFlag::SOCK_CLOEXEC;
-    let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
-    let fds = [theirs.as_raw_fd()];
-    let rights = [ControlMessage::ScmRights(&fds)];
-    let iov = [IoSlice::new(b"+")];
-    loop {
-        match sendmsg::<()>(door, &iov, &rights, MsgFlags::MSG_NOSIGNAL, None) {
-            Ok(_) => return Ok(UnixStream::from(ours)),
-            Err(nix::Error::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
+/// Makes the door of the guest that we are the first process of.
+pub(crate) fn door() -> io::Result<UnixListener> {
+    door_at(Path::new(DOOR))
 }
 
-/// The door's two ends: the broker's, and the one that the guest's processes inherit.
-pub(crate) fn door() -> io::Result<(OwnedFd, OwnedFd)> {
-    control::pair()
+fn door_at(path: &Path) -> io::Result<UnixListener> {
+    let door = UnixListener::bind(path)?;
+    door.set_nonblocking(true)?;
+    Ok(door)
 }
 
 /// Relays between the lines of one guest and its host. What comes from a line is hostile.
 pub(crate) struct Broker {
     host: Link,
-    /// `None` when nobody is left who could knock.
-    door: Option<OwnedFd>,
+    door: UnixListener,
     lines: BTreeMap<LineId, Link>,
     next_line: LineId,
     asks: HashMap<u32, Asked>,
@@ -89,15 +75,15 @@ struct Asked {
 struct Ready {
     until: bool,
     host: PollFlags,
-    door: PollFlags,
+    door: bool,
     lines: Vec<(LineId, PollFlags)>,
 }
 
 impl Broker {
-    pub(crate) fn new(host: UnixStream, door: OwnedFd) -> Broker {
+    pub(crate) fn new(host: UnixStream, door: UnixListener) -> Broker {
         Broker {
             host: Link::new(OwnedFd::from(host)),
-            door: Some(door),
+            door,
             lines: BTreeMap::new(),
             next_line: 0,
             asks: HashMap::new(),
@@ -113,8 +99,8 @@ impl Broker {
             let timeout =
                 if is_behind && !self.is_full() { PollTimeout::ZERO } else { PollTimeout::NONE };
             let ready = self.wait(until, timeout)?;
-            if !ready.door.is_empty() {
-                self.accept(ready.door)?;
+            if ready.door {
+                self.accept()?;
             }
             for (id, flags) in ready.lines {
                 self.serve(id, flags);
@@ -135,10 +121,8 @@ impl Broker {
         let mut fds = vec![
             PollFd::new(until, PollFlags::POLLIN),
             PollFd::new(self.host.as_fd(), wanted(true, &self.host)),
+            PollFd::new(self.door.as_fd(), PollFlags::POLLIN),
         ];
-        if let Some(door) = &self.door {
-            fds.push(PollFd::new(door.as_fd(), PollFlags::POLLIN));
-        }
         let is_open = !self.is_full();
         let watched = self.lines.iter().map(|(id, line)| (*id, line, wanted(is_open, line)));
         // One that is not to be read would still report that it has hung up, again and again.
@@ -152,7 +136,7 @@ impl Broker {
         let mut next = || flags.next().unwrap_or(PollFlags::empty());
         let until = !next().is_empty();
         let host = next();
-        let door = if self.door.is_some() { next() } else { PollFlags::empty() };
+        let door = !next().is_empty();
         let lines = watched.iter().map(|(id, _, _)| (*id, next()));
         Ok(Ready { until, host, door, lines: lines.filter(|(_, is)| !is.is_empty()).collect() })
     }
@@ -162,25 +146,22 @@ impl Broker {
     }
 
     /// Takes in what waits at the door.
-    fn accept(&mut self, flags: PollFlags) -> io::Result<()> {
-        let Some(door) = &self.door else { return Ok(()) };
-        match knock(door.as_fd()) {
-            Ok(Knock::Line(socket)) => {
-                if self.lines.len() < MAX_LINES {
-                    self.lines.insert(self.next_line, Link::new(socket));
-                    self.next_line += 1;
-                }
+    /// One more than there may be is closed as it comes.
+    fn accept(&mut self) -> io::Result<()> {
+        match self.door.accept() {
+            Ok((socket, _)) if self.lines.len() < MAX_LINES => {
+                self.lines.insert(self.next_line, Link::new(OwnedFd::from(socket)));
+                self.next_line += 1;
+                Ok(())
             }
-            Ok(Knock::Nothing) if !flags.intersects(PollFlags::POLLHUP | PollFlags::POLLERR) => {}
-            Ok(Knock::Nothing) => self.door = None,
+            Ok(_) => Ok(()),
             Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                // No descriptor is free: the sender sees its line closed.
-                _ if error.raw_os_error() == Some(libc::EMFILE) => {}
-                _ => return Err(error),
+                io::ErrorKind::WouldBlock
+                | io::ErrorKind::Interrupted
+                | io::ErrorKind::ConnectionAborted => Ok(()),
+                _ => Err(error),
             },
         }
-        Ok(())
     }
 
     /// Reads from a line and writes to it. One that fails is closed.
@@ -302,31 +283,6 @@ fn wanted(is_read: bool, link: &Link) -> PollFlags {
 
 fn invalid(error: codexec_types::FrameError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-enum Knock {
-    Line(OwnedFd),
-    /// The end, or a packet that brings no line.
-    Nothing,
-}
-
-fn knock(door: BorrowedFd<'_>) -> io::Result<Knock> {
-    let mut byte = [0; 1];
-    let mut control = cmsg_space!([RawFd; 1]);
-    let mut iov = [IoSliceMut::new(&mut byte)];
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC | MsgFlags::MSG_DONTWAIT;
-    let message = recvmsg::<()>(door.as_raw_fd(), &mut iov, Some(&mut control), flags)?;
-    // Owned at once, all of them: what is not used is closed.
-    let mut fds = Vec::new();
-    if let Ok(parts) = message.cmsgs() {
-        for part in parts {
-            if let ControlMessageOwned::ScmRights(raw) = part {
-                fds.extend(raw.into_iter().map(sys::own));
-            }
-        }
-    }
-    let is_stream = |fd: &OwnedFd| getsockopt(fd, sockopt::SockType) == Ok(SockType::Stream);
-    Ok(fds.into_iter().next().filter(is_stream).map_or(Knock::Nothing, Knock::Line))
 }
 
 #[cfg(test)]

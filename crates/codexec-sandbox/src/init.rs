@@ -21,7 +21,7 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 use crate::control::{self, First, FromInit, NAMESPACES, Program};
 use crate::hull::{errno_of, map_user};
 use crate::tree::{BOX, TEMPORARY, WORK};
-use crate::{Broken, Launch, Layer, Room, ruleset, seccomp, sys, worker};
+use crate::{Broken, Launch, Layer, Room, ruleset, seccomp, sys};
 
 /// What a worker for programs is born with.
 pub(crate) struct Born {
@@ -44,7 +44,9 @@ pub(crate) fn serve(born: Born) -> ! {
     match raise_walls(&launch, &program, [&control, &out, &err], &channel, &mounts) {
         Ok(rules) => {
             drop((out, err, mounts));
-            let ran = guest::run(program.first, rules.as_ref(), &control, channel);
+            let walls =
+                guest::Walls { rules: rules.as_ref(), open_files: launch.rlimits.open_files };
+            let ran = guest::run(program.first, walls, &control, channel);
             sys::exit_now(i32::from(ran.is_err()))
         }
         Err(broken) => {
@@ -54,7 +56,7 @@ pub(crate) fn serve(born: Born) -> ! {
     }
 }
 
-/// All of them but Landlock, which is for the guest alone: we have to signal it.
+/// All of them but Landlock and the limit on open files, which are for the guest alone.
 fn raise_walls(
     launch: &Launch,
     program: &Program,
@@ -94,7 +96,7 @@ fn raise_walls(
             shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
         }
     }
-    raise(Layer::Rlimits, "setrlimit", worker::rlimits(launch))?;
+    raise(Layer::Rlimits, "setrlimit", rlimits(launch))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
     // THREAT[ESC-3]: the guest cannot look into this process.
     raise(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
@@ -106,6 +108,16 @@ fn raise_walls(
     let said = control::send(control.as_fd(), &FromInit::Ready, &beside);
     raise(Layer::Pid, "tell the host", said.map_err(errno_of))?;
     Ok(rules)
+}
+
+/// THREAT[RES-7]: descriptors on their way are counted for all guests together, against the limit
+/// of whoever sends one. We have to be able to send when a guest has used up its own.
+fn rlimits(launch: &Launch) -> Result<(), Errno> {
+    let numbers = launch.rlimits.numbers().into_iter();
+    for (resource, limit) in numbers.filter(|(resource, _)| *resource != libc::RLIMIT_NOFILE) {
+        sys::limit(resource, limit)?;
+    }
+    Ok(())
 }
 
 /// One bounded file system for all that the guest writes, temporary files included.

@@ -32,7 +32,7 @@ mod tree;
 mod worker;
 mod zygote;
 
-pub use broker::{BROKER_FD, open_line};
+pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
     Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper, pair as packet_pair,

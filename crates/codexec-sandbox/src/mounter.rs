@@ -29,7 +29,7 @@ pub struct Wanted {
     pub is_writable: bool,
     /// Where the server is root: the owner, whose files the guest sees as its own.
     pub owner: Option<(u32, u32)>,
-    /// Files and directories in it that stay read-only.
+    /// Files and directories in it that stay read-only, and sockets, which are covered.
     pub protected: Vec<PathBuf>,
 }
 
@@ -115,7 +115,12 @@ fn mounts(wanted: &Wanted) -> Result<Vec<OwnedFd>, Errno> {
     };
     let mut mounts = vec![copy(&directory, wanted.is_writable)?];
     for path in &wanted.protected {
-        mounts.push(copy(&open(&wanted.path.join(path))?, false)?);
+        let mut inside = open(&wanted.path.join(path))?;
+        // THREAT[FIL-3]: a socket leads to a process of the host's, read-only or not.
+        if fstat(&inside)?.st_mode & libc::S_IFMT == libc::S_IFSOCK {
+            inside = open(Path::new("/dev/null"))?;
+        }
+        mounts.push(copy(&inside, false)?);
     }
     Ok(mounts)
 }

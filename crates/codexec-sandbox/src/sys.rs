@@ -48,6 +48,16 @@ pub(crate) fn clone_into(namespaces: libc::c_int) -> Result<Cloned, Errno> {
     }
 }
 
+/// As many open files as we may have: more than any guest.
+pub(crate) fn raise_open_files() -> Result<(), Errno> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
+}
+
 /// Lowers a limit of this process, both halves of it. What is lower already stays.
 pub(crate) fn limit(resource: u32, value: u64) -> Result<(), Errno> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -34,6 +34,7 @@ pub fn serve_zygote(control: OwnedFd, guest: impl FnOnce(UnixStream)) -> ! {
 
 /// In a new keeper: its socket. In the zygote: `None` when the host is gone.
 fn keepers(control: &OwnedFd) -> io::Result<Option<OwnedFd>> {
+    sys::raise_open_files()?;
     // Dead keepers reap themselves.
     handle_children(SigHandler::SigIgn)?;
     while let Some((asked, mut fds)) = receive(control.as_fd())? {

@@ -13,10 +13,24 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{dup2_stdin, execve, setsid};
 
 use super::signals::Signals;
-use crate::broker::{self, BROKER_FD, Broker};
+use crate::broker::{self, Broker};
 use crate::control::{self, Command, First, FromInit};
 use crate::tree::BOX;
 use crate::{ruleset, sys};
+
+/// What is raised only around the guest itself: we have to signal it, and to pass descriptors
+/// whatever other guests do.
+#[derive(Clone, Copy)]
+pub(super) struct Walls<'a> {
+    pub(super) rules: Option<&'a OwnedFd>,
+    pub(super) open_files: u64,
+}
+
+/// What a guest's first process gets from us beside its output.
+enum Inherited<'a> {
+    Channel(&'a UnixStream),
+    Input(&'a File),
+}
 
 /// The guest's socket, in a guest that is started at once.
 const CHANNEL_FD: i32 = 3;
@@ -25,7 +39,7 @@ const CHANNEL_FD: i32 = 3;
 /// enters, never.
 pub(super) fn run(
     first: First,
-    rules: Option<&OwnedFd>,
+    walls: Walls<'_>,
     control: &OwnedFd,
     channel: UnixStream,
 ) -> io::Result<()> {
@@ -38,8 +52,7 @@ pub(super) fn run(
             }
         }
         First::Started(command) => {
-            let socket = (channel.as_fd().try_clone_to_owned()?, CHANNEL_FD);
-            let guest = start(&command, rules, socket, None)?;
+            let guest = start(&command, walls, Inherited::Channel(&channel))?;
             drop(channel);
             loop {
                 if let Some(status) = signals.next(Some(guest))? {
@@ -49,10 +62,10 @@ pub(super) fn run(
         }
         First::Scripted(mut command) => {
             let job = job(&channel)?;
-            let (door, theirs) = broker::door()?;
+            let door = broker::door()?;
             let (script, input) = lay_out(&job)?;
             command.arguments.push(script);
-            let guest = start(&command, rules, (theirs, BROKER_FD), Some(&input))?;
+            let guest = start(&command, walls, Inherited::Input(&input))?;
             let mut broker = Broker::new(channel, door);
             loop {
                 broker.relay(signals.as_fd())?;
@@ -87,12 +100,7 @@ fn lay_out(job: &Job) -> io::Result<(String, File)> {
     Ok((script.display().to_string(), opened))
 }
 
-fn start(
-    command: &Command,
-    rules: Option<&OwnedFd>,
-    (socket, number): (OwnedFd, i32),
-    input: Option<&File>,
-) -> io::Result<i32> {
+fn start(command: &Command, walls: Walls<'_>, inherited: Inherited<'_>) -> io::Result<i32> {
     let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
     let program = text(command.program.as_os_str().as_bytes())?;
     let mut arguments = vec![program.clone()];
@@ -111,17 +119,20 @@ fn start(
         SigSet::empty().thread_set_mask()?;
         // The runtime of our own program ignores it.
         sys::default_signal(Signal::SIGPIPE)?;
-        if let Some(input) = input {
-            dup2_stdin(input.as_fd())?;
-        }
         // Should memory run out, it is the guest that goes; where there is no /proc, whoever has
         // the most.
         let _ = fs::write("/proc/self/oom_score_adj", "1000");
-        if let Some(rules) = rules {
+        if let Some(rules) = walls.rules {
             ruleset::restrict(rules)?;
         }
         // Everything else is closed by the exec.
-        sys::give(socket, number)?;
+        match inherited {
+            Inherited::Channel(channel) => {
+                sys::give(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
+            }
+            Inherited::Input(input) => dup2_stdin(input.as_fd())?,
+        }
+        sys::limit(libc::RLIMIT_NOFILE, walls.open_files)?;
         execve(&program, &arguments, &environment)?;
         Ok(())
     };

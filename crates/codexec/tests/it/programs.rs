@@ -189,3 +189,28 @@ fn brg_1_a_forged_success_is_a_failure() {
     let said = run(&mut client(""), "python", code).failed();
     assert_eq!(said, "NONZERO_EXIT: the program ended with exit code 3");
 }
+
+/// THREAT[RES-7]: descriptors that a guest leaves on their way are counted for all guests.
+#[test]
+fn res_7_a_guest_with_descriptors_in_flight_stops_no_other() {
+    let mut client = client("");
+    let code = "import array, os, socket, time\n\
+        a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)\n\
+        sent = 0\n\
+        try:\n    \
+            while sent < 100:\n        \
+                a.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [0] * 250))], socket.MSG_DONTWAIT)\n        \
+                sent += 1\n\
+        except OSError as error:\n    \
+            print(error.errno)\n\
+        time.sleep(6)";
+    let attack = client.send_call("execute_code", &json!({"language": "python", "code": code}));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    for _ in 0..5 {
+        assert_eq!(run(&mut client, "python", "1 + 1").fine(), "2");
+        assert_eq!(run(&mut client, "bash", "mcp tools").fine(), "[]");
+        assert_eq!(run(&mut client, "node", "1 + 1").fine(), "2");
+    }
+    let said = client.wait_call(attack);
+    assert!(!said.is_error, "{}", said.text);
+}
