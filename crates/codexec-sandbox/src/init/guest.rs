@@ -27,6 +27,7 @@ pub(super) struct Walls<'a> {
 }
 
 /// What a guest's first process gets from us beside its output.
+#[derive(Clone, Copy)]
 enum Inherited<'a> {
     Channel(&'a UnixStream),
     Input(&'a File),
