@@ -34,9 +34,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_fadvise64,
     libc::SYS_fallocate,
     libc::SYS_fchdir,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchmodat2,
     libc::SYS_fchown,
     libc::SYS_fchownat,
     libc::SYS_fcntl,
@@ -96,7 +93,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_membarrier,
     libc::SYS_mincore,
     libc::SYS_mkdirat,
-    libc::SYS_mknodat,
     libc::SYS_mlock,
     libc::SYS_mlock2,
     // Memory may become code, as just-in-time compilers need it.
@@ -108,8 +104,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_munmap,
     libc::SYS_nanosleep,
     libc::SYS_newfstatat,
-    libc::SYS_openat,
-    libc::SYS_openat2,
     libc::SYS_pidfd_open,
     libc::SYS_pidfd_send_signal,
     libc::SYS_pipe2,
@@ -207,9 +201,7 @@ const OLD: &[libc::c_long] = &[
     libc::SYS_access,
     libc::SYS_alarm,
     libc::SYS_arch_prctl,
-    libc::SYS_chmod,
     libc::SYS_chown,
-    libc::SYS_creat,
     libc::SYS_dup2,
     libc::SYS_epoll_create,
     libc::SYS_epoll_wait,
@@ -223,8 +215,6 @@ const OLD: &[libc::c_long] = &[
     libc::SYS_link,
     libc::SYS_lstat,
     libc::SYS_mkdir,
-    libc::SYS_mknod,
-    libc::SYS_open,
     libc::SYS_pause,
     libc::SYS_pipe,
     libc::SYS_poll,
@@ -247,7 +237,26 @@ const OLD: &[libc::c_long] = &[];
 
 /// Libraries try these first and then do without.
 const UNKNOWN: &[libc::c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_memfd_create];
+    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_memfd_create, libc::SYS_openat2];
+
+/// THREAT[FIL-4]: in a directory of the user's, a program that runs with the rights of its owner
+/// would be the user's. These give a file its mode, with this argument.
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_openat, 3),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+const SET_ID: u32 = 0o6000;
 
 /// Threads and processes, but never a namespace.
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
@@ -265,6 +274,10 @@ pub(super) fn list() -> BTreeMap<u32, Verdict> {
     let mut list = allowed(ALLOWED);
     list.extend(allowed(OLD));
     list.extend(UNKNOWN.iter().map(|call| (number(*call), Verdict::Unknown)));
+    for (call, argument) in MODES {
+        let verdict = Verdict::If { argument: *argument, test: Test::HasNoBit(SET_ID) };
+        list.insert(number(*call), verdict);
+    }
     // Unlike these, other families are not all confined by a network namespace.
     let unix = Test::Is(libc::AF_UNIX.unsigned_abs());
     for (call, argument, test) in [

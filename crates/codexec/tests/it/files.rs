@@ -211,3 +211,32 @@ fn fil_3_a_socket_of_the_users_leads_nowhere() {
         assert!(listener.accept().is_err(), "somebody came");
     }
 }
+
+/// THREAT[FIL-4]
+#[test]
+fn fil_4_no_file_runs_with_its_owners_rights() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut project = Project::new("");
+    let code = "import os\n\
+        open('a', 'w').close()\n\
+        os.umask(0)\n\
+        def attempt(make):\n    \
+            try: make(); return 'made'\n    \
+            except PermissionError: return 'refused'\n\
+        print([attempt(make) for make in (\n    \
+            lambda: os.chmod('a', 0o4755), lambda: os.chmod('a', 0o2755),\n    \
+            lambda: os.fchmod(os.open('a', os.O_RDWR), 0o4755),\n    \
+            lambda: os.close(os.open('b', os.O_CREAT | os.O_WRONLY, 0o4755)),\n    \
+            lambda: os.mknod('c', 0o104755), lambda: os.chmod('a', 0o755))])";
+    let arguments = json!({"language": "python", "code": code, "working_dir": project.path("")});
+    let said = project.client.call("execute_code", &arguments).fine();
+    let expected = "['refused', 'refused', 'refused', 'refused', 'refused', 'made']";
+    assert_eq!(said.lines().next(), Some(expected), "{said}");
+    for name in ["a", "b", "c"] {
+        let mode = fs::metadata(project.path(name)).map_or(0, |found| found.permissions().mode());
+        assert_eq!(mode & 0o6000, 0, "{name}");
+    }
+    let shell = "cp /bin/true t && chmod u+s t 2>/dev/null; install -m 4755 /bin/true u 2>/dev/null; \
+                 find . -perm /6000 | wc -l";
+    assert!(project.bash(shell).fine().starts_with('0'));
+}

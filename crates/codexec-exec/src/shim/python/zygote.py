@@ -131,7 +131,7 @@ def confine(entry, kept, namespaces, rules):
     for fd in mine:
         os.closerange(first, fd)
         first = fd + 1
-    os.closerange(first, 4096)
+    os.closerange(first, 1 << 30)
     for number, limit in entry["rlimits"]:
         _, hard = resource.getrlimit(number)
         if hard != resource.RLIM_INFINITY:
