@@ -112,3 +112,6 @@ fn too_deep(language: Language) -> Thrown {
     let message = "the code is nested too deeply to be parsed".to_owned();
     Thrown { code, message, at: None, stack: None }
 }
+
+#[cfg(test)]
+mod tests;

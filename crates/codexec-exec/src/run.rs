@@ -1,19 +1,21 @@
+mod death;
+
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codexec_sandbox::{Exit, Posture};
+use codexec_sandbox::Posture;
 use codexec_types::{
     Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Language, Limit,
     Limits, Outcome, Stream, ToGuest,
 };
 use tokio::time::{Instant, sleep_until};
 
-use crate::judge::{Claim, Evidence};
+use crate::judge::Claim;
 use crate::output::written;
 use crate::pool::Hold;
 use crate::program::Home;
-use crate::slot::{Busy, Handles, Slot, Worker, together};
+use crate::slot::{Busy, Handles, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::watch::{Used, Watch};
 use crate::wire::{Inbox, Outbox};
@@ -75,10 +77,6 @@ const MAX_QUESTIONS: u32 = 10_000;
 const MAX_UNANSWERED: usize = 64;
 const MAX_UNANSWERED_BYTES: usize = 32 << 20;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
-/// How long a killed worker may take to be gone.
-const DEATH: Duration = Duration::from_secs(10);
-/// How long the rest of what it said may take to be read.
-const REST: Duration = Duration::from_secs(1);
 /// How long programs that were asked to end may take.
 const GRACE: Duration = Duration::from_millis(150);
 /// How often a tree of processes is looked at. Most guests have ended before the first time.
@@ -367,93 +365,6 @@ impl Run {
         self.used();
         self.handles.kill();
         self.state = State::Dying(Some(outcome), None);
-    }
-
-    /// The answer goes out only when nothing of the guest is left.
-    async fn see_death(&mut self) {
-        self.handles.kill();
-        let exit = match &mut self.busy {
-            Some(busy) => tokio::time::timeout(DEATH, busy.gone()).await.ok().and_then(Result::ok),
-            None => None,
-        };
-        self.hear_the_rest().await;
-        let ran_out = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
-        self.count(exit, ran_out);
-        let State::Dying(decided, status) = &mut self.state else { return };
-        let (decided, status) = (decided.take(), status.take());
-        let evidence = Evidence {
-            language: self.language,
-            is_compiled: self.is_compiled,
-            exit,
-            status,
-            ran_out_of_memory: ran_out,
-            peak_bytes: self.usage.peak_memory_bytes,
-            memory_bytes: self.limits.memory_bytes,
-        };
-        let claim = self.claim.take();
-        self.state = State::Ended(match decided {
-            Some(outcome) => outcome,
-            None if self.home.is_some() => evidence.of_program(claim),
-            None => evidence.of_engine(claim),
-        });
-        // Without a death certificate the slot is not used again; dropping it kills.
-        if let (Some(busy), Some(_)) = (self.busy.take(), exit) {
-            self.hold.give_back(busy);
-        }
-    }
-
-    fn count(&mut self, exit: Option<Exit>, ran_out_of_memory: bool) {
-        let entered = self.home.as_mut().and_then(|home| home.used.take());
-        let exit = match (exit, entered) {
-            (Some(exit), Some(entered)) => Some(together(exit, entered)),
-            (exit, entered) => exit.or(entered),
-        };
-        let usage = &mut self.usage;
-        if let Some(exit) = exit {
-            usage.cpu = usage.cpu.max(Duration::from_micros(exit.cpu_us));
-            usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
-        }
-        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };
-        let peak = busy.base.group.as_ref().and_then(codexec_sandbox::Group::peak_memory_bytes);
-        usage.peak_memory_bytes = peak.unwrap_or(usage.peak_memory_bytes);
-        let met = [
-            (Limit::Memory, ran_out_of_memory),
-            (Limit::Processes, busy.ran_out_of_processes()),
-            (Limit::Disk, self.user_dir.is_none() && codexec_sandbox::is_full(&home.workspace)),
-        ];
-        self.limits_met.extend(met.into_iter().filter(|(_, is_met)| *is_met).map(|(l, _)| l));
-    }
-
-    /// What a dead program has said and nobody has heard yet: no more than pipes and sockets
-    /// hold.
-    async fn hear_the_rest(&mut self) {
-        let Some(home) = &mut self.home else { return };
-        let mut rest = Vec::new();
-        let listening = async {
-            while !(home.out.is_over() && home.err.is_over()) {
-                rest.push(written(&mut home.out, &mut home.err).await);
-            }
-            while self.inbox.fill().await.unwrap_or(false) {}
-        };
-        // All of its ends are closed; this is for the case that one is not.
-        let _ = tokio::time::timeout(REST, listening).await;
-        for (stream, text, bytes) in rest {
-            self.output_bytes_left = self.output_bytes_left.saturating_sub(bytes);
-            if !text.is_empty() && self.output_bytes_left > 0 {
-                self.leftovers.push_back(Event::Output { stream, text });
-            }
-        }
-        while let Ok(Some(frame)) = self.inbox.take() {
-            match frame {
-                FromGuest::Returned(value) => self.claim = Some(Claim::Returned(value)),
-                FromGuest::Threw(thrown) => self.claim = Some(Claim::Threw(thrown)),
-                FromGuest::Image(image) => self.leftovers.push_back(Event::Image(image)),
-                FromGuest::Output { .. }
-                | FromGuest::Compiled
-                | FromGuest::Progress(_)
-                | FromGuest::Ask { .. } => {}
-            }
-        }
     }
 }
 
