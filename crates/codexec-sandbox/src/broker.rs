@@ -4,8 +4,10 @@
 mod link;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +19,7 @@ use link::Link;
 
 /// Where every process of a guest finds the door. No descriptor is passed through it: the kernel
 /// counts those of all guests together.
-const DOOR: &str = "/box/mcp";
+const DOOR: &str = "/box/door/mcp";
 
 /// More at once are closed as they come.
 const MAX_LINES: usize = 64;
@@ -44,7 +46,13 @@ pub fn open_line() -> io::Result<UnixStream> {
 
 /// Makes the door of the guest that we are the first process of.
 pub(crate) fn door() -> io::Result<UnixListener> {
-    door_at(Path::new(DOOR))
+    let path = Path::new(DOOR);
+    let folder = path.parent().unwrap_or(path);
+    fs::create_dir(folder)?;
+    let door = door_at(path)?;
+    // It can be gone through, and is in nobody's way who looks around.
+    fs::set_permissions(folder, Permissions::from_mode(0o111))?;
+    Ok(door)
 }
 
 fn door_at(path: &Path) -> io::Result<UnixListener> {
