@@ -6,7 +6,6 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::control::{self, Command as Started, FromZygote, ToZygote};
 use crate::worker::CONFINED;
@@ -160,40 +159,4 @@ pub fn is_full(directory: &OwnedFd) -> bool {
 /// Whether guests become somebody else than we are.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
-}
-
-/// Runs a program of the user's, outside any sandbox, and returns what it prints. Only for
-/// asking an interpreter about itself.
-#[expect(clippy::disallowed_methods, reason = "asks an interpreter about itself, off any request")]
-pub fn ask_program(
-    program: &Path,
-    arguments: &[&str],
-    environment: &[(String, std::ffi::OsString)],
-    patience: Duration,
-) -> io::Result<String> {
-    let mut child = Command::new(program)
-        .args(arguments)
-        .env_clear()
-        .envs(environment.iter().map(|(name, value)| (name, value)))
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let deadline = Instant::now() + patience;
-    while child.try_wait()?.is_none() {
-        if Instant::now() > deadline {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time"));
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let output = child.wait_with_output()?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let error = String::from_utf8_lossy(&output.stderr);
-    let last = error.trim().lines().last().unwrap_or("it failed").to_owned();
-    Err(io::Error::other(last))
 }

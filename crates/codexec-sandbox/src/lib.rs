@@ -13,10 +13,12 @@
 //! Invariant: a worker that says it is confined has every layer of its plan in force, except
 //! those that the plan lets go by name. Nothing is lowered silently.
 
+mod ask;
 mod broker;
 mod cgroup;
 mod control;
 mod entry;
+mod exec;
 mod host;
 mod hull;
 mod init;
@@ -32,6 +34,7 @@ mod tree;
 mod worker;
 mod zygote;
 
+pub use ask::ask_program;
 pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
@@ -39,7 +42,7 @@ pub use control::{
     receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
-pub use host::{KeeperLink, WorkerHandles, ZygoteLink, ask_program, confined, is_full, is_root};
+pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, is_full, is_root};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
 pub use mounter::{Mounter, Wanted, serve_mounter};

@@ -291,6 +291,12 @@ fn set_capabilities(sets: [u32; 6]) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
+pub(crate) fn open_process(pid: u32) -> Result<OwnedFd, Errno> {
+    // SAFETY: plain integers.
+    let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    Errno::result(result).map(|fd| own(fd_of(fd)))
+}
+
 /// Ends the process without running anything that the parent left behind in its memory.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit never returns and touches no memory of ours.

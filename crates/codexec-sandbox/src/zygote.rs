@@ -1,16 +1,15 @@
 //! The zygote: an engine loaded once, forked into keepers on demand; or, for programs, the room
 //! that they all live in.
 
-use std::ffi::CString;
+use std::convert::Infallible;
 use std::io;
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 
 use nix::sys::signal::{SigHandler, Signal, signal};
-use nix::unistd::execve;
 
 use crate::control::{Command, FromZygote, ToZygote, receive, send};
+use crate::exec::Exec;
 use crate::{Launch, hull, keeper, sys};
 
 /// The one capability that a process needs to make others enter namespaces below its own.
@@ -71,23 +70,13 @@ fn enter(launch: &Launch) -> FromZygote {
 }
 
 /// Becomes another program, which forks guests by itself and makes them enter their workers.
-fn start(command: &Command, socket: OwnedFd) -> io::Result<()> {
-    let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
-    let program = text(command.program.as_os_str().as_bytes())?;
-    let mut arguments = vec![program.clone()];
-    for argument in &command.arguments {
-        arguments.push(text(argument.as_bytes())?);
-    }
-    let mut environment = Vec::new();
-    for (name, value) in &command.environment {
-        environment.push(text(format!("{name}={value}").as_bytes())?);
-    }
+fn start(command: &Command, socket: OwnedFd) -> io::Result<Infallible> {
+    let exec = Exec::new(command)?;
     sys::give(socket, 0)?;
     sys::close_all_but(&[])?;
     sys::default_signal(Signal::SIGPIPE)?;
     sys::keep_capability(CAP_SYS_ADMIN)?;
-    execve(&program, &arguments, &environment)?;
-    Ok(())
+    exec.run()
 }
 
 #[expect(unsafe_code, reason = "signal dispositions")]

@@ -1,20 +1,20 @@
 //! Starting a guest's first process, and staying with it to its end.
 
-use std::ffi::CString;
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{dup2_stdin, execve, setsid};
+use nix::unistd::{dup2_stdin, setsid};
 
 use super::signals::Signals;
 use crate::broker::{self, Broker};
 use crate::control::{self, Command, First, FromInit};
+use crate::exec::Exec;
 use crate::tree::BOX;
 use crate::{ruleset, sys};
 
@@ -102,20 +102,11 @@ fn lay_out(job: &Job) -> io::Result<(String, File)> {
 }
 
 fn start(command: &Command, walls: Walls<'_>, inherited: Inherited<'_>) -> io::Result<i32> {
-    let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
-    let program = text(command.program.as_os_str().as_bytes())?;
-    let mut arguments = vec![program.clone()];
-    for argument in &command.arguments {
-        arguments.push(text(argument.as_bytes())?);
-    }
-    let mut environment = Vec::new();
-    for (name, value) in &command.environment {
-        environment.push(text(format!("{name}={value}").as_bytes())?);
-    }
+    let exec = Exec::new(command)?;
     if let Some(pid) = sys::fork()? {
         return Ok(pid);
     }
-    let become_it = || -> io::Result<()> {
+    let become_it = || -> io::Result<Infallible> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
         // The runtime of our own program ignores it.
@@ -134,8 +125,7 @@ fn start(command: &Command, walls: Walls<'_>, inherited: Inherited<'_>) -> io::R
             Inherited::Input(input) => dup2_stdin(input.as_fd())?,
         }
         sys::limit(libc::RLIMIT_NOFILE, walls.open_files)?;
-        execve(&program, &arguments, &environment)?;
-        Ok(())
+        exec.run()
     };
     let _ = become_it();
     sys::exit_now(127)

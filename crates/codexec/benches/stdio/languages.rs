@@ -81,6 +81,7 @@ impl Bench {
         case: &Case,
         pause: Duration,
     ) {
+        // The pause is part of what is measured: a guest that has had the time to warm up.
         let rounds = if pause.is_zero() { self.rounds } else { self.rounds.min(20) };
         for _ in 0..rounds.min(8) {
             case.run(client);
@@ -175,6 +176,7 @@ impl Bench {
                 let id = client.send_call("execute_code", &call);
                 while !has_answer(client, id) {
                     pings.push(client.ping());
+                    // At a client's pace: two processes that do nothing else starve the guests.
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 let _ = client.wait_call(id);

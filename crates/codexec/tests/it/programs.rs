@@ -203,14 +203,23 @@ fn res_7_a_guest_with_descriptors_in_flight_stops_no_other() {
                 sent += 1\n\
         except OSError as error:\n    \
             print(error.errno)\n\
+        progress('in flight')\n\
         time.sleep(6)";
-    let attack = client.send_call("execute_code", &json!({"language": "python", "code": code}));
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    let attack = client.send(
+        "tools/call",
+        &json!({
+            "name": "execute_code",
+            "arguments": {"language": "python", "code": code},
+            "_meta": {"progressToken": "attack"},
+        }),
+    );
+    while client.next_message()["params"]["message"] != "in flight" {}
     for _ in 0..5 {
         assert_eq!(run(&mut client, "python", "1 + 1").fine(), "2");
         assert_eq!(run(&mut client, "bash", "mcp tools").fine(), "[]");
         assert_eq!(run(&mut client, "node", "1 + 1").fine(), "2");
     }
     let said = client.wait_call(attack);
-    assert!(!said.is_error, "{}", said.text);
+    // It got as far as the kernel lets it: ETOOMANYREFS.
+    assert_eq!(said.fine(), "109");
 }
