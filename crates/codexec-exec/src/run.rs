@@ -175,11 +175,12 @@ impl Run {
     /// What the guest did to the directory it worked in; only after the end. What is not the
     /// user's own directory is gone then, so its files are copied to `keep`.
     pub async fn changes(&mut self, keep: PathBuf) -> Changes {
-        let (home, user_dir) = (self.home.take(), self.user_dir.take());
-        let look = move || match (user_dir, home) {
-            (Some(dir), _) => Ok(dir.changes()),
-            (None, Some(home)) => Ok(changes::collect(&home.workspace, &keep)),
-            (None, None) => Ok(Changes::default()),
+        // Our own engine's guests have no files, and wait for no thread.
+        let Some(home) = self.home.take() else { return Changes::default() };
+        let user_dir = self.user_dir.take();
+        let look = move || match user_dir {
+            Some(dir) => Ok(dir.changes()),
+            None => Ok(changes::collect(&home.workspace, &keep)),
         };
         zygote::blocking(look).await.unwrap_or_default()
     }
@@ -189,8 +190,8 @@ impl Run {
         self.limits_met.clone()
     }
 
-    pub fn posture(&self) -> Option<&Posture> {
-        Some(&self.posture)
+    pub fn posture(&self) -> &Posture {
+        &self.posture
     }
 
     async fn listen(&mut self) -> Option<Event> {

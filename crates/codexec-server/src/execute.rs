@@ -136,7 +136,7 @@ impl App {
         trace: &mut Trace,
     ) -> Result<(Run, Outcome), ExecuteError> {
         let mut run = self.workers.start(admitted, self.visible_servers(admitted)).await?;
-        trace.posture = run.posture().map(ToString::to_string).unwrap_or_default();
+        trace.posture = run.posture().to_string();
         let mut asks = FuturesUnordered::new();
         loop {
             tokio::select! {

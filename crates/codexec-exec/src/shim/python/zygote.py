@@ -93,18 +93,22 @@ def nursery(host, entry):
             attempt("pid", "enter", libc.setns(pid, NEW_PID))
             child = os.fork()
         except Exception as error:
+            close(fds)
             send(host, {"broken": as_broken(error)})
             continue
-        finally_kept = (channel, out, err)
         if child == 0:
-            live(entry, finally_kept, (net, user, mnt, ipc, uts, cgroup), rules)
-        for fd in fds:
-            os.close(fd)
+            live(entry, (channel, out, err), (net, user, mnt, ipc, uts, cgroup), rules)
+        close(fds)
         send(host, {"spawned": child})
         _, status, used = os.wait4(child, 0)
         seconds = used.ru_utime + used.ru_stime
         ended = {"status": status, "cpu_us": int(seconds * 1e6), "peak_bytes": used.ru_maxrss << 10}
         send(host, {"ended": ended})
+
+
+def close(fds):
+    for fd in fds:
+        os.close(fd)
 
 
 def live(entry, kept, namespaces, rules):
