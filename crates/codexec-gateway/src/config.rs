@@ -3,6 +3,7 @@
 
 mod expand;
 mod jsonc;
+mod server;
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +11,10 @@ use codexec_types::ServerName;
 use serde_json::{Map, Value};
 
 use expand::expand;
-
-/// One upstream to start over stdio.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ServerConfig {
-    pub name: ServerName,
-    pub command: String,
-    pub args: Vec<String>,
-    pub env: Vec<(String, String)>,
-    pub cwd: Option<PathBuf>,
-    /// The file that names it.
-    pub source: PathBuf,
-}
+pub use server::{
+    Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,
+    TransportConfig, TrustMode,
+};
 
 /// What one file gave. A bad entry never hides a good one.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -185,9 +178,10 @@ fn read_entry(
     };
     let env = match entry.get("env") {
         None | Some(Value::Null) => Vec::new(),
-        Some(Value::Object(env)) => {
-            env.iter().map(|(key, value)| (key.clone(), full(&plain(value)))).collect()
-        }
+        Some(Value::Object(env)) => env
+            .iter()
+            .map(|(key, value)| (key.clone(), Secret::Plain(full(&plain(value)))))
+            .collect(),
         Some(_) => return Err(BadEntry::Shape(shown(), "env", "an object of strings")),
     };
     let cwd = match entry.get("cwd") {
@@ -199,7 +193,8 @@ fn read_entry(
         return Ok(None);
     }
     let source = scope.source.to_owned();
-    Ok(Some((ServerConfig { name: server, command, args, env, cwd, source }, unset)))
+    let program = StdioConfig { command, args, env, cwd };
+    Ok(Some((ServerConfig::stdio(server, program, source), unset)))
 }
 
 fn remote_transport(entry: &Map<String, Value>) -> Option<String> {

@@ -29,11 +29,19 @@ pub struct Gateway {
 }
 
 struct Inner {
-    names: Vec<ServerName>,
-    /// In the order of `names`.
-    upstreams: Vec<Arc<Upstream>>,
+    fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
+    starts: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
+}
+
+/// The servers of one moment. Replaced as a whole when the files that name them change.
+#[derive(Default)]
+pub(crate) struct Fleet {
+    /// In the order of the configuration.
+    pub(crate) names: Vec<ServerName>,
+    /// In the order of `names`.
+    pub(crate) upstreams: Vec<Arc<Upstream>>,
 }
 
 /// How one server is doing.
@@ -75,25 +83,56 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
-        let settings = Arc::new(settings);
-        let starts = Arc::new(Semaphore::new(STARTS_AT_ONCE));
-        let names = servers.iter().map(|server| server.name.clone()).collect();
-        let upstreams = servers
-            .into_iter()
-            .map(|config| Arc::new(Upstream::new(config, settings.clone(), starts.clone())))
-            .collect();
-        let catalogue = Mutex::default();
-        Gateway { inner: Arc::new(Inner { names, upstreams, settings, catalogue }) }
+        let inner = Inner {
+            fleet: Mutex::default(),
+            settings: Arc::new(settings),
+            starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            catalogue: Mutex::default(),
+        };
+        let gateway = Gateway { inner: Arc::new(inner) };
+        drop(gateway.replace(servers));
+        gateway
+    }
+
+    /// Goes on with these servers: those whose entry is the same stay as they are and keep their
+    /// connections, new ones start when they are needed, and the others end.
+    pub async fn reconfigure(&self, servers: Vec<ServerConfig>) {
+        let left = self.replace(servers);
+        join_all(left.iter().map(|upstream| upstream.shutdown())).await;
+    }
+
+    /// Gives those that are no longer wanted.
+    fn replace(&self, servers: Vec<ServerConfig>) -> Vec<Arc<Upstream>> {
+        let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = fleet.upstreams.clone();
+        let mut upstreams = Vec::new();
+        for config in servers {
+            let known = before.iter().position(|upstream| *upstream.config() == config);
+            upstreams.push(match known {
+                Some(at) => before.swap_remove(at),
+                None => {
+                    let (settings, starts) = (&self.inner.settings, &self.inner.starts);
+                    Arc::new(Upstream::new(config, settings.clone(), starts.clone()))
+                }
+            });
+        }
+        let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
+        *fleet = Arc::new(Fleet { names, upstreams });
+        before
+    }
+
+    fn fleet(&self) -> Arc<Fleet> {
+        self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// In the order of the configuration.
     pub fn server_names(&self) -> Vec<ServerName> {
-        self.inner.names.clone()
+        self.fleet().names.clone()
     }
 
     /// Begins to start all servers. Returns at once; needs a tokio runtime around it.
     pub fn warm(&self) {
-        for upstream in &self.inner.upstreams {
+        for upstream in &self.fleet().upstreams {
             upstream.begin();
         }
     }
@@ -117,31 +156,33 @@ impl Gateway {
     }
 
     pub fn health(&self) -> Vec<ServerHealth> {
-        self.inner.upstreams.iter().map(|upstream| health(upstream)).collect()
+        self.fleet().upstreams.iter().map(|upstream| health(upstream)).collect()
     }
 
     /// Ends all servers at once, within two seconds.
     pub async fn shutdown(&self) {
-        let all = join_all(self.inner.upstreams.iter().map(|upstream| upstream.shutdown()));
+        let fleet = self.fleet();
+        let all = join_all(fleet.upstreams.iter().map(|upstream| upstream.shutdown()));
         if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
-            self.inner.kill();
+            fleet.kill();
         }
     }
 
-    fn upstream(&self, name: &ServerName) -> Option<&Arc<Upstream>> {
-        self.inner.upstreams.iter().find(|upstream| upstream.name() == name)
+    fn upstream(&self, name: &ServerName) -> Option<Arc<Upstream>> {
+        self.fleet().upstreams.iter().find(|upstream| upstream.name() == name).cloned()
     }
 
     /// The catalogue of now, made again only when some list has changed.
     async fn catalogue(&self) -> Arc<Catalogue> {
-        let listings: Vec<_> = self.inner.upstreams.iter().map(|up| up.listing()).collect();
+        let fleet = self.fleet();
+        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
         let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.is_made_from(&listings) {
             return known;
         }
-        let names = self.inner.names.clone();
         // Thousands of tools take milliseconds: not on a thread that serves others.
-        let made = tokio::task::spawn_blocking(move || Catalogue::new(&names, listings)).await;
+        let made =
+            tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
         let Ok(made) = made else { return known };
         let made = Arc::new(made);
         *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
@@ -149,7 +190,7 @@ impl Gateway {
     }
 }
 
-impl Inner {
+impl Fleet {
     fn kill(&self) {
         for upstream in &self.upstreams {
             upstream.kill();
@@ -159,7 +200,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.kill();
+        self.fleet.get_mut().unwrap_or_else(PoisonError::into_inner).kill();
     }
 }
 
@@ -168,7 +209,7 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Idle => (ServerState::Idle, None, None),
         State::Starting => (ServerState::Starting, None, None),
         State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
-        State::Ready(connection) => (ServerState::Ready, None, Some(connection.pid())),
+        State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();

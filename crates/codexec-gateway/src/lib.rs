@@ -10,6 +10,7 @@ mod config;
 mod gateway;
 mod help;
 mod search;
+mod secret;
 mod settings;
 mod signature;
 mod tool;
@@ -17,7 +18,10 @@ mod unwrap;
 mod upstream;
 mod warden;
 
-pub use config::{Effect, Parsed, Problem, Scope, ServerConfig, merge, parse};
+pub use config::{
+    Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
+    ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
+};
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
 pub use search::Detail;
 pub use settings::Settings;

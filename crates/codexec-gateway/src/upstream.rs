@@ -1,10 +1,12 @@
 //! One upstream: started when somebody needs it, once for all who do, and started again after
 //! it died.
 
+mod client;
 mod connection;
 mod failure;
 mod incoming;
 mod listing;
+mod open;
 mod owner;
 mod process;
 mod stdio;
@@ -80,6 +82,10 @@ impl Upstream {
             was_slow: AtomicBool::new(false),
             shut: CancellationToken::new(),
         }
+    }
+
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.config
     }
 
     pub(crate) fn name(&self) -> &codexec_types::ServerName {
@@ -201,7 +207,7 @@ impl Upstream {
         };
         match opened {
             Ok(connection) => {
-                tracing::info!(server = %self.config.name, pid = connection.pid(), "upstream up");
+                tracing::info!(server = %self.config.name, pid = ?connection.pid(), "upstream up");
                 self.failures.store(0, Ordering::Relaxed);
                 let connection = Arc::new(connection);
                 self.settle(State::Ready(connection.clone()));
@@ -236,7 +242,7 @@ impl Upstream {
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         let deadline = now + self.settings.startup_timeout;
-        let connection = Connection::open(&self.config, &self.settings, deadline).await?;
+        let connection = open::open(&self.config, &self.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match listing::list(&connection, left).await {
             Ok(listing) => self.keep(listing),

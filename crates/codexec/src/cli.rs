@@ -1,3 +1,5 @@
+pub(crate) mod servers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -33,6 +35,9 @@ pub(crate) enum Command {
     /// Look at the tools that code can call
     #[command(subcommand)]
     Tools(Tools),
+    /// See and change which MCP servers code can reach
+    #[command(subcommand)]
+    Servers(Servers),
     /// Tell what protects you on this machine, and what does not
     Doctor {
         /// Print JSON
@@ -107,6 +112,28 @@ pub(crate) enum Tools {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Servers {
+    /// Every server that was found: where it is named, how it is doing, what to do
+    List(servers::List),
+    /// Name a server in our own file
+    Add(servers::Add),
+    /// Take a server out of our own file
+    Remove(servers::Name),
+    /// Use a server that was switched off
+    Enable(servers::Name),
+    /// Leave a server out, whichever file names it
+    Disable(servers::Name),
+    /// What a server wrote on its standard error
+    Logs(servers::Logs),
+    /// Start a server anew in every codexec that runs
+    Restart(servers::Name),
+    /// Log in to a remote server in the browser
+    Login(servers::Login),
+    /// Show what is new or changed in a server's tools, and let it be used
+    Approve(servers::Approve),
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -3,6 +3,7 @@
 mod doctor;
 mod exec;
 mod serve;
+mod servers;
 mod tools;
 
 use std::process::ExitCode;
@@ -29,13 +30,14 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         // An agent rather has most tools soon; a person who asks for a list wants it whole.
         let patience = match command {
             Command::Serve | Command::Exec(_) | Command::Doctor { .. } => Duration::from_secs(5),
-            Command::Tools(_) => Duration::from_secs(60),
+            Command::Tools(_) | Command::Servers(_) => Duration::from_secs(60),
         };
         let parts = Parts::read(&cli.common, patience)?;
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,
             Command::Tools(args) => tools::run(&parts, args).await,
+            Command::Servers(args) => servers::run(parts, args).await,
             Command::Doctor { json } => doctor::run(&parts, json).await,
         }
     });

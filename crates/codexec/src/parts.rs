@@ -42,6 +42,8 @@ impl Parts {
         let warden = Warden::new(program.clone(), "warden");
         let settings = codexec_gateway::Settings {
             catalogue_wait,
+            variable: env::variable,
+            home: Some(home.clone()),
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
         };
         let gateway = Gateway::new(parsed.servers, settings);

@@ -14,13 +14,32 @@ fn parsed(text: &str) -> Parsed {
     parse(text, &scope)
 }
 
+fn program(server: &ServerConfig) -> &StdioConfig {
+    match &server.transport {
+        TransportConfig::Stdio(program) => program,
+        TransportConfig::Remote(remote) => panic!("{remote:?}"),
+    }
+}
+
+fn plain(secret: &Secret) -> &str {
+    match secret {
+        Secret::Plain(text) => text,
+        Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => panic!("{secret:?}"),
+    }
+}
+
 #[track_caller]
 fn check(text: &str, servers: &[&str], problems: &[&str]) {
     let parsed = parsed(text);
     let actual: Vec<String> = parsed
         .servers
         .iter()
-        .map(|s| format!("{}: {} {} {:?}", s.name, s.command, s.args.join(" "), s.env))
+        .map(|s| {
+            let program = program(s);
+            let env: Vec<(&str, &str)> =
+                program.env.iter().map(|(key, value)| (key.as_str(), plain(value))).collect();
+            format!("{}: {} {} {env:?}", s.name, program.command, program.args.join(" "))
+        })
         .collect();
     assert_eq!(actual, servers);
     let actual: Vec<&str> = parsed.problems.iter().map(|problem| problem.what.as_str()).collect();
@@ -92,7 +111,10 @@ fn the_later_file_wins() {
         parsed(r#"{"mcpServers": {"a": {"command": "1", "args": ["x"]}, "b": {"command": "1"}}}"#);
     let project = parsed(r#"{"mcpServers": {"c": {"command": "2"}, "a": {"command": "2"}}}"#);
     let all = merge(vec![user, project]);
-    let actual: Vec<String> =
-        all.servers.iter().map(|s| format!("{} {} {:?}", s.name, s.command, s.args)).collect();
+    let actual: Vec<String> = all
+        .servers
+        .iter()
+        .map(|s| format!("{} {} {:?}", s.name, program(s).command, program(s).args))
+        .collect();
     assert_eq!(actual, ["a 2 []", "b 1 []", "c 2 []"]);
 }

@@ -20,7 +20,7 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let server = self.server(server, allowed)?.clone();
+        let server = self.server(server, allowed)?;
         self.call(&server, tool, args, allowed).await
     }
 
@@ -40,7 +40,7 @@ impl Gateway {
         name: &str,
         allowed: &ToolFilter,
     ) -> Result<(ServerName, String), CallError> {
-        let pairs = pairs(name, &self.inner.names);
+        let pairs = pairs(name, &self.fleet().names);
         let is_listed = |(server, tool): &&(ServerName, &str)| {
             let listing = self.upstream(server).and_then(|upstream| upstream.listing());
             listing.is_some_and(|listing| listing.find(tool).is_some())
@@ -69,19 +69,16 @@ impl Gateway {
     }
 
     /// A server by name or alias, if any of its tools may be called.
-    pub(super) fn server(
-        &self,
-        name: &str,
-        allowed: &ToolFilter,
-    ) -> Result<&ServerName, CallError> {
-        let Some(server) = find_server(name, &self.inner.names) else {
-            let known = self.inner.names.iter().map(ServerName::as_str);
+    pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
+        let fleet = self.fleet();
+        let Some(server) = find_server(name, &fleet.names) else {
+            let known = fleet.names.iter().map(ServerName::as_str);
             let visible = known.filter(|server| allowed.allows_server(server));
             let near = nearest(name, visible, 3);
             return Err(not_found(&format!("no server {:?}", shown(name)), &near));
         };
         if allowed.allows_server(server.as_str()) {
-            Ok(server)
+            Ok(server.clone())
         } else {
             Err(denied(Denied::Server, server, "*"))
         }
@@ -135,7 +132,7 @@ impl Gateway {
             return Err(not_found(&format!("no server \"{server}\""), &[]));
         };
         match upstream.connected().await {
-            Ok(connection) => Ok((upstream.clone(), connection)),
+            Ok(connection) => Ok((upstream, connection)),
             Err(err) => Err(upstream_error(server, &err)),
         }
     }

@@ -52,11 +52,9 @@ impl Gateway {
     pub async fn search(&self, query: &SearchQuery, allowed: &ToolFilter) -> SearchReply {
         let mut reply = self.gather(allowed).await;
         let catalogue = self.catalogue().await;
-        let wanted = query.server.as_deref();
-        let is_wanted = |entry: &&Entry| {
-            let server = wanted.map(|server| find_server(server, &self.inner.names));
-            server.is_none_or(|server| server == Some(&entry.server))
-        };
+        let fleet = self.fleet();
+        let wanted = query.server.as_deref().map(|server| find_server(server, &fleet.names));
+        let is_wanted = |entry: &&Entry| wanted.is_none_or(|server| server == Some(&entry.server));
         let limit = query.limit.clamp(1, MAX_RESULTS);
         let show = |entry: &Entry| info(entry, query.detail);
         reply.tools = if query.text.trim().is_empty() {
@@ -143,7 +141,7 @@ impl Gateway {
     ) -> Result<Json, CallError> {
         let text = match name {
             None => self.overview(allowed).await,
-            Some(name) if find_server(name, &self.inner.names).is_some() => {
+            Some(name) if find_server(name, &self.fleet().names).is_some() => {
                 let entries = self.entries_of(name, allowed).await?;
                 let entries: Vec<&Entry> = entries.iter().collect();
                 help::server(name, &entries)
@@ -170,14 +168,14 @@ impl Gateway {
         allowed: &ToolFilter,
     ) -> Result<Vec<Entry>, CallError> {
         let server = self.server(server, allowed)?;
-        if let Some(upstream) = self.upstream(server) {
+        if let Some(upstream) = self.upstream(&server) {
             let state = upstream.settled(self.patience()).await;
             if upstream.listing().is_none() {
-                return Err(unlisted(server, &state));
+                return Err(unlisted(&server, &state));
             }
         }
         let catalogue = self.catalogue().await;
-        Ok(catalogue.all(allowed).filter(|entry| entry.server == *server).cloned().collect())
+        Ok(catalogue.all(allowed).filter(|entry| entry.server == server).cloned().collect())
     }
 
     async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
@@ -194,8 +192,11 @@ impl Gateway {
     /// Starts every server that may be used and waits a little, once, for the slow ones.
     pub(super) async fn gather(&self, allowed: &ToolFilter) -> SearchReply {
         let until = self.patience();
-        let upstreams = self.inner.upstreams.iter();
-        let wanted = upstreams.filter(|upstream| allowed.allows_server(upstream.name().as_str()));
+        let fleet = self.fleet();
+        let wanted = fleet
+            .upstreams
+            .iter()
+            .filter(|upstream| allowed.allows_server(upstream.name().as_str()));
         let settled = join_all(wanted.map(|upstream| async move {
             (upstream.name().clone(), upstream.settled(until).await)
         }));

@@ -6,19 +6,19 @@ use codexec_types::{CallCode, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Warden;
+use crate::{StdioConfig, Warden};
 
 fn gateway() -> Gateway {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
     let issue = json!({"name": "get-issue", "description": "Reads an issue. More.", "inputSchema": {
         "type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}});
-    let server = |name: &str, plan: Value| ServerConfig {
-        name: ServerName::new(name).expect("a name"),
-        command: "python3".to_owned(),
-        args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
-        env: Vec::new(),
-        cwd: None,
-        source: PathBuf::new(),
+    let server = |name: &str, plan: Value| {
+        let program = StdioConfig {
+            command: "python3".to_owned(),
+            args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
+            ..StdioConfig::default()
+        };
+        ServerConfig::stdio(ServerName::new(name).expect("a name"), program, PathBuf::new())
     };
     let servers = vec![
         server("my-hub", json!({"tools": ["echo"], "raw_tools": [issue]})),

@@ -1,18 +1,16 @@
-//! One running server: the handshake, its list of tools, and requests to it.
+//! One running server: requests to it, and its end.
 
 use std::{sync::Arc, time::Duration};
 
 use rmcp::{
     RoleClient,
-    handler::client::ClientHandler,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientCapabilities, ClientConfig,
-        ClientNotification, ClientRequest, ErrorCode, Implementation, ProtocolVersion, RequestId,
-        ServerResult,
+        CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
+        ErrorCode, RequestId, ServerResult,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, Peer,
-        PeerRequestOptions, RunningServiceCancellationToken, ServiceError,
+        Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, Service,
+        ServiceError,
     },
 };
 use serde_json::Value;
@@ -24,65 +22,53 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
-    process::{Leash, Started, start},
-    stdio::Stdio,
+    process::{Leash, Life},
 };
-use crate::{ServerConfig, Settings};
 
-/// Dropping it kills the server.
+/// Dropping it kills a server that is a process of ours.
 pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
-    leash: Leash,
+    wire: Wire,
     /// The server will say nothing more.
     gone: CancellationToken,
     /// It said that its tools have changed.
     pub(super) changed: Arc<Notify>,
 }
 
+/// What stands behind a connection.
+pub(super) enum Wire {
+    Process(Leash),
+    #[expect(dead_code, reason = "remote servers come next")]
+    Remote,
+}
+
 impl Connection {
-    /// Starts the server and shakes hands, all before `deadline`.
-    pub(super) async fn open(
-        config: &ServerConfig,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Result<Connection, UpstreamError> {
-        let Started { leash, stdin, stdout } = start(config, settings).map_err(|err| {
-            UpstreamError::Start(format!("{:?} could not be started: {err}", config.command))
-        })?;
-        let life = leash.0.clone();
-        let gone = CancellationToken::new();
-        let changed = Arc::new(Notify::new());
-        let client = Client { changed: changed.clone() };
-        let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
-        let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
-        let service = match timeout_at(deadline, handshake).await {
-            Ok(Ok(service)) => service,
-            Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
-                return Err(UpstreamError::Start(format!("it refused: {}", error.message)));
-            }
-            Ok(Err(_)) => {
-                let epitaph = life.epitaph().await;
-                return Err(UpstreamError::Start(format!("no handshake: {epitaph}")));
-            }
-            Err(_) => {
-                let seconds = settings.startup_timeout.as_secs_f32();
-                let words = life.last_words();
-                return Err(UpstreamError::Start(format!(
-                    "it was not ready within {seconds} s{words}"
-                )));
-            }
-        };
+    /// `gone` is cancelled when nothing more will come.
+    pub(super) fn new<S: Service<RoleClient>>(
+        service: RunningService<RoleClient, S>,
+        wire: Wire,
+        gone: CancellationToken,
+        changed: Arc<Notify>,
+    ) -> Connection {
         let peer = service.peer().clone();
-        let service_token = service.cancellation_token();
+        let token = service.cancellation_token();
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
-        let service = std::sync::Mutex::new(Some(service_token));
-        Ok(Connection { peer, service, leash, gone, changed })
+        let service = std::sync::Mutex::new(Some(token));
+        Connection { peer, service, wire, gone, changed }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.leash.0.pid()
+    /// `None`: it is no process of ours.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.life().map(Life::pid)
+    }
+
+    fn life(&self) -> Option<&Life> {
+        match &self.wire {
+            Wire::Process(leash) => Some(&leash.0),
+            Wire::Remote => None,
+        }
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -130,15 +116,22 @@ impl Connection {
         if let Some(token) = token {
             token.cancel();
         }
-        self.leash.0.end().await;
+        if let Some(life) = self.life() {
+            life.end().await;
+        }
     }
 
     pub(super) fn kill(&self) {
-        self.leash.0.kill();
+        if let Some(life) = self.life() {
+            life.kill();
+        }
     }
 
     pub(super) async fn ended(&self) -> UpstreamError {
-        UpstreamError::Ended(self.leash.0.epitaph().await)
+        UpstreamError::Ended(match self.life() {
+            Some(life) => life.epitaph().await,
+            None => "the connection was closed".to_owned(),
+        })
     }
 }
 
@@ -171,22 +164,5 @@ impl Drop for Pending<'_> {
             let _ =
                 peer.send_notification(ClientNotification::CancelledNotification(cancelled)).await;
         });
-    }
-}
-
-/// What we are to an upstream: a client that can do nothing but call.
-struct Client {
-    changed: Arc<Notify>,
-}
-
-impl ClientHandler for Client {
-    fn get_info(&self) -> ClientConfig {
-        let name = Implementation::new("codexec", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), name)
-            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
     }
 }

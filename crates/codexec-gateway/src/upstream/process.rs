@@ -23,7 +23,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ServerConfig, Settings, Warden,
+    Settings, StdioConfig, Warden,
     clean::{clean, cut_front},
 };
 
@@ -63,23 +63,28 @@ pub(super) struct Started {
     pub(super) stdout: ChildStdout,
 }
 
-pub(super) fn start(config: &ServerConfig, settings: &Settings) -> io::Result<Started> {
+/// `env` is the entry's own, its secrets looked up.
+pub(super) fn start(
+    program: &StdioConfig,
+    env: &[(String, String)],
+    settings: &Settings,
+) -> io::Result<Started> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the file that starts the user's servers"
     )]
-    let mut command = Command::new(&config.command);
+    let mut command = Command::new(&program.command);
     command
-        .args(&config.args)
+        .args(&program.args)
         .env_clear()
         .envs(settings.env.iter().map(|(key, value)| (key, value)))
-        .envs(config.env.iter().map(|(key, value)| (key, value)))
+        .envs(env.iter().map(|(key, value)| (key, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(cwd) = &config.cwd {
+    if let Some(cwd) = &program.cwd {
         command.current_dir(cwd);
     }
     let mut child = command.spawn()?;

@@ -5,7 +5,10 @@ use std::{path::PathBuf, time::Duration};
 use codexec_types::{Ask, CallCode, CallError, Json, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::{Gateway, SearchQuery, ServerConfig, ServerState, Settings, Warden};
+use crate::{
+    Gateway, SearchQuery, Secret, ServerConfig, ServerState, Settings, StdioConfig,
+    TransportConfig, Warden,
+};
 
 fn settings() -> Settings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
@@ -21,13 +24,20 @@ fn settings() -> Settings {
 #[track_caller]
 fn server(name: &str, plan: &Value) -> ServerConfig {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
-    ServerConfig {
-        name: ServerName::new(name).expect("a name"),
-        command: "python3".to_owned(),
-        args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
-        env: Vec::new(),
-        cwd: None,
-        source: PathBuf::new(),
+    {
+        let program = StdioConfig {
+            command: "python3".to_owned(),
+            args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
+            ..StdioConfig::default()
+        };
+        ServerConfig::stdio(ServerName::new(name).expect("a name"), program, PathBuf::new())
+    }
+}
+
+fn program(server: &mut ServerConfig) -> &mut StdioConfig {
+    match &mut server.transport {
+        TransportConfig::Stdio(program) => program,
+        TransportConfig::Remote(remote) => panic!("{remote:?}"),
     }
 }
 
@@ -142,7 +152,7 @@ async fn a_server_that_cannot_start_says_why_and_when_to_retry() {
     assert_eq!(gateway.health()[0].state, ServerState::Failed);
 
     let mut missing = server("s", &json!({}));
-    missing.command = "no-such-program".to_owned();
+    program(&mut missing).command = "no-such-program".to_owned();
     let gateway = Gateway::new(vec![missing], settings());
     let actual = call(&gateway, "echo", json!({})).await.expect_err("missing").message;
     let why = "server \"s\": it did not start: \"no-such-program\" could not be started: No such \
@@ -292,7 +302,7 @@ async fn nothing_of_a_server_survives_the_last_handle() {
 #[tokio::test]
 async fn the_environment_is_what_was_given() {
     let mut config = server("s", &json!({"tools": ["environment"]}));
-    config.env = vec![("TOKEN".to_owned(), "x".to_owned())];
+    program(&mut config).env = vec![("TOKEN".to_owned(), Secret::Plain("x".to_owned()))];
     let gateway = Gateway::new(vec![config], settings());
     let names = call(&gateway, "environment", json!({})).await;
     assert_eq!(names, Ok(json!(["LANG", "PATH", "TOKEN"])));

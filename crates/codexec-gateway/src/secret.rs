@@ -1,0 +1,50 @@
+//! Values that are kept elsewhere: looked up when a server is connected, never before.
+
+use std::path::Path;
+
+use crate::{Secret, Settings};
+
+/// Secrets are short; a file that is not is the wrong file.
+const MAX_FILE_BYTES: u64 = 64 << 10;
+
+/// Why a secret could not be had. Names where it should be, never what it is.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub(crate) enum NoSecret {
+    #[error("the variable {0} is not set")]
+    Variable(String),
+    #[error("{path} cannot be read: {why}")]
+    File { path: String, why: String },
+    #[error("the keyring has no {name:?}: {why}")]
+    Keyring { name: String, why: String },
+}
+
+impl Secret {
+    pub(crate) async fn value(&self, settings: &Settings) -> Result<String, NoSecret> {
+        match self {
+            Secret::Plain(value) => Ok(value.clone()),
+            Secret::Variable(name) => {
+                (settings.variable)(name).ok_or_else(|| NoSecret::Variable(name.clone()))
+            }
+            Secret::File(path) => read(path).await.map_err(|why| NoSecret::File {
+                path: path.display().to_string(),
+                why: why.to_string(),
+            }),
+            Secret::Keyring(name) => Err(NoSecret::Keyring {
+                name: name.clone(),
+                why: "keyrings are not read yet".to_owned(),
+            }),
+        }
+    }
+}
+
+async fn read(path: &Path) -> std::io::Result<String> {
+    let path = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || {
+        if std::fs::metadata(&path)?.len() > MAX_FILE_BYTES {
+            return Err(std::io::Error::other("it is too large to be a secret"));
+        }
+        std::fs::read_to_string(&path)
+    });
+    let text = read.await.map_err(std::io::Error::other)??;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
