@@ -2,6 +2,7 @@
 
 mod call;
 mod discovery;
+mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,7 @@ use futures::future::join_all;
 use tokio::{sync::Semaphore, time::Duration};
 
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
+pub use stats::ServerCost;
 
 use crate::{
     ServerConfig, Settings,

@@ -22,7 +22,9 @@ pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
-pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use gateway::{
+    Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth, ServerState, ToolInfo,
+};
 pub use search::Detail;
 pub use settings::Settings;
 pub use warden::{Warden, serve_warden};

@@ -104,6 +104,12 @@ pub(crate) enum Tools {
         #[arg(long)]
         json: bool,
     },
+    /// What listing every tool would cost an agent, and what codexec's own few cost
+    Stats {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// One tool's whole definition
     Schema {
         /// server.tool

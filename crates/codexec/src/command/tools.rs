@@ -1,3 +1,5 @@
+mod stats;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -57,6 +59,10 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
                 writeln!(std::io::stderr(), "no tool matches; try other words")?;
                 return Ok(ExitCode::FAILURE);
             }
+        }
+        Tools::Stats { json } => {
+            stats::print(parts, json).await?;
+            complain(parts)?;
         }
         Tools::Schema { name, json } => match gateway.schema(&name, allowed).await {
             Ok(tool) if json => writeln!(out, "{}", serde_json::to_string(&tool)?)?,

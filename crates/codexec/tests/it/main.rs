@@ -15,6 +15,7 @@ mod cpython;
 mod data;
 mod escape;
 mod files;
+mod fleet;
 mod guide;
 mod interpreters;
 mod leaks;
