@@ -1,7 +1,9 @@
 //! The one handle to all upstreams.
 
+mod approval;
 mod call;
 mod discovery;
+mod names;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +11,7 @@ use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{sync::Semaphore, time::Duration};
 
+pub use approval::ApproveError;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 
 use crate::{
@@ -51,6 +54,10 @@ pub struct ServerHealth {
     pub state: ServerState,
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
+    /// Those that wait for approval, and are not among `tools`.
+    pub held: usize,
+    /// The list is an old one, kept until the server gives a new one.
+    pub stale: bool,
     pub error: Option<String>,
     /// Tool calls sent to it.
     pub calls: u64,
@@ -217,6 +224,8 @@ fn health(upstream: &Upstream) -> ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
+        held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
+        stale: upstream.shelf().is_stale(),
         error,
         calls: upstream.calls(),
         pid,
