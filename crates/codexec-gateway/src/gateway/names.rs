@@ -96,10 +96,11 @@ impl Gateway {
     async fn settle(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
         let until = self.patience();
         let fleet = self.fleet();
-        let wanted = fleet
-            .upstreams
-            .iter()
-            .filter(|upstream| pairs.iter().any(|pair| pair.server == *upstream.name()));
+        let wanted = fleet.upstreams.iter().filter(|upstream| {
+            allowed.allows_server(upstream.name().as_str())
+                && pairs.iter().any(|pair| pair.server == *upstream.name())
+                && upstream.listing().is_none()
+        });
         futures::future::join_all(wanted.map(|upstream| upstream.settled(until))).await;
     }
 

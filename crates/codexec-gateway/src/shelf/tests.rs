@@ -212,9 +212,9 @@ async fn up_4_a_changed_definition_is_not_called_again() {
     }
     for changed in cases {
         let home = tempfile::tempdir().expect("a folder");
-        let gateway = gateway(home.path(), &plan(&[before.clone()]));
+        let gateway = gateway(home.path(), &plan(std::slice::from_ref(&before)));
         assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
-        let tools = becoming(&[changed.clone()]);
+        let tools = becoming(std::slice::from_ref(&changed));
         call(&gateway, "become", json!({ "tools": tools })).await.expect("still as it was");
         let refused = call(&gateway, "echo", json!({})).await;
         check_held(refused, "echo", "its definition has changed");
@@ -224,7 +224,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
         // Back and forth, and back again.
         for (tools, is_fine) in [(&before, true), (&changed, false), (&before, true)] {
-            let tools = becoming(&[tools.clone()]);
+            let tools = becoming(std::slice::from_ref(tools));
             call(&gateway, "become", json!({ "tools": tools })).await.expect("as it was");
             assert_eq!(call(&gateway, "echo", json!({})).await.is_ok(), is_fine, "{changed}");
         }
