@@ -144,6 +144,23 @@ impl Gateway {
         }
     }
 
+    /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a
+    /// tokio runtime around it.
+    pub fn preload(&self) {
+        let gateway = self.clone();
+        let fleet = self.fleet();
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking(move || {
+                for upstream in &fleet.upstreams {
+                    upstream.listing();
+                }
+            });
+            if read.await.is_ok() {
+                gateway.catalogue().await;
+            }
+        });
+    }
+
     /// Whatever a guest asks. Dropping the future cancels the call upstream.
     pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
         match ask {
@@ -220,6 +237,8 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
     ServerHealth {
         name: upstream.name().to_string(),
         state,
@@ -229,7 +248,7 @@ fn health(upstream: &Upstream) -> ServerHealth {
         error,
         calls: upstream.calls(),
         pid,
-        problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
+        problems,
     }
 }
 

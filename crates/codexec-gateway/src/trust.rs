@@ -18,7 +18,7 @@ use codexec_types::Json;
 pub use difference::{Line, Sign};
 
 pub(crate) use decide::Why;
-pub(crate) use difference::{difference, visible};
+pub(crate) use difference::difference;
 pub(crate) use digest::digest;
 
 use crate::{
@@ -85,6 +85,17 @@ impl Trust {
             }
             Known::Nothing | Known::Record(_) | Known::Lost(_) => None,
         }
+    }
+
+    /// Why nothing that was accepted counts, in a sentence.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let memory = self.read();
+        let (Known::Lost(why), Some(path)) = (&memory.known, &self.path) else { return None };
+        let (file, server) = (path.display(), &self.server);
+        Some(format!(
+            "what was approved of it is lost: {file}: {why}; begin anew with `codexec servers \
+             approve {server}`"
+        ))
     }
 
     /// Whether somebody else has written the file since we looked.

@@ -6,7 +6,7 @@ use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::{
-    trust::{Line, Waiting, difference, visible},
+    trust::{Line, Waiting, difference},
     upstream::UpstreamError,
 };
 
@@ -66,9 +66,12 @@ impl Waiting {
         difference(self.before.as_ref(), self.after.as_ref())
     }
 
-    /// Its name with nothing hidden in it.
+    /// Its name, with nothing in it that could be taken for a letter of another name.
     pub fn shown_name(&self) -> String {
-        visible(&self.tool)
+        let spell = |c: char| {
+            if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() }
+        };
+        self.tool.chars().map(spell).collect()
     }
 
     /// The names can be told apart only by their numbers.

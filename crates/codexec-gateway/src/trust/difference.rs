@@ -82,7 +82,7 @@ fn line(sign: Sign, path: &str, text: &str) -> Line {
 }
 
 /// What has no shape is written by its number.
-pub(crate) fn visible(text: &str) -> String {
+fn visible(text: &str) -> String {
     let spell = |c: char| {
         if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() }
     };
