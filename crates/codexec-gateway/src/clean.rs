@@ -31,7 +31,7 @@ pub(crate) fn cut_front(text: &str, bytes: usize) -> String {
     format!("…{}", text.get(start..).unwrap_or_default())
 }
 
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

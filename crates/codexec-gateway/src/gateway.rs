@@ -1,7 +1,9 @@
 //! The one handle to all upstreams.
 
+mod approval;
 mod call;
 mod discovery;
+mod names;
 mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +12,7 @@ use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{sync::Semaphore, time::Duration};
 
+pub use approval::ApproveError;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 pub use stats::ServerCost;
 
@@ -53,6 +56,10 @@ pub struct ServerHealth {
     pub state: ServerState,
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
+    /// Those that wait for approval, and are not among `tools`.
+    pub held: usize,
+    /// The list is an old one, kept until the server gives a new one.
+    pub stale: bool,
     pub error: Option<String>,
     /// Tool calls sent to it.
     pub calls: u64,
@@ -139,6 +146,23 @@ impl Gateway {
         }
     }
 
+    /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a
+    /// tokio runtime around it.
+    pub fn preload(&self) {
+        let gateway = self.clone();
+        let fleet = self.fleet();
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking(move || {
+                for upstream in &fleet.upstreams {
+                    upstream.listing();
+                }
+            });
+            if read.await.is_ok() {
+                gateway.catalogue().await;
+            }
+        });
+    }
+
     /// Whatever a guest asks. Dropping the future cancels the call upstream.
     pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
         match ask {
@@ -215,14 +239,18 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
+        held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
+        stale: upstream.shelf().is_stale(),
         error,
         calls: upstream.calls(),
         pid,
-        problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
+        problems,
     }
 }
 

@@ -9,11 +9,14 @@ mod clean;
 mod config;
 mod gateway;
 mod help;
+mod kept;
 mod search;
 mod secret;
 mod settings;
+mod shelf;
 mod signature;
 mod tool;
+mod trust;
 mod unwrap;
 mod upstream;
 mod warden;
@@ -23,8 +26,11 @@ pub use config::{
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
 pub use gateway::{
-    Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth, ServerState, ToolInfo,
+    ApproveError, Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth, ServerState,
+    ToolInfo,
 };
 pub use search::Detail;
 pub use settings::Settings;
+pub use shelf::CacheUse;
+pub use trust::{Line, Sign, Waiting};
 pub use warden::{Warden, serve_warden};

@@ -1,9 +1,11 @@
 //! One upstream: started when somebody needs it, once for all who do, and started again after
 //! it died.
 
+mod changes;
 mod client;
 mod connection;
 mod failure;
+mod follow;
 mod incoming;
 mod listing;
 mod open;
@@ -11,12 +13,9 @@ mod owner;
 mod process;
 mod stdio;
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
@@ -29,14 +28,12 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use connection::Connection;
 pub(crate) use failure::{Failure, UpstreamError};
-pub(crate) use listing::Listing;
+pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
 
-use crate::{ServerConfig, Settings};
+use crate::{ServerConfig, Settings, shelf::Shelf, tool::Tool};
 
 /// Calls that one server works on at a time; the others wait within their own time.
 const CALLS_AT_ONCE: usize = 100;
-/// A server that keeps saying its tools have changed is asked no more often.
-const LISTING_PAUSE: Duration = Duration::from_millis(500);
 
 pub(crate) struct Upstream {
     config: ServerConfig,
@@ -45,7 +42,7 @@ pub(crate) struct Upstream {
     starts: Arc<Semaphore>,
     state: watch::Sender<State>,
     /// The last list there was; it outlives the process it came from.
-    listing: Mutex<Option<Arc<Listing>>>,
+    shelf: Arc<Shelf>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
     slots: Semaphore,
@@ -70,11 +67,11 @@ impl Upstream {
         starts: Arc<Semaphore>,
     ) -> Upstream {
         Upstream {
+            shelf: Arc::new(Shelf::new(&config, &settings)),
             config,
             settings,
             starts,
             state: watch::Sender::new(State::Idle),
-            listing: Mutex::new(None),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
             slots: Semaphore::new(CALLS_AT_ONCE),
@@ -102,7 +99,11 @@ impl Upstream {
 
     /// The tools as last listed; `None` before the first list.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        self.listing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shelf.listing()
+    }
+
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
     }
 
     /// Begins to start the server if it should run and does not. Returns at once.
@@ -148,6 +149,9 @@ impl Upstream {
     /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
     /// only once.
     pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
+        if self.shelf.is_enough() {
+            return self.state();
+        }
         let mut states = self.state.subscribe();
         let state = self.begin();
         let is_worth_it = matches!(state, State::Starting)
@@ -166,15 +170,18 @@ impl Upstream {
     pub(crate) async fn call(
         &self,
         connection: &Connection,
-        tool: &str,
+        tool: &Arc<Tool>,
         args: JsonObject,
     ) -> Result<Value, UpstreamError> {
         let limit = self.settings.call_timeout;
         let deadline = Instant::now() + limit;
         let slot = tokio::time::timeout_at(deadline, self.slots.acquire()).await;
         let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
+        if !self.is_agreed(connection, tool) {
+            return Err(UpstreamError::Outdated);
+        }
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+        let params = CallToolRequestParams::new(tool.name.clone()).with_arguments(args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let left = deadline.saturating_duration_since(Instant::now());
         connection.request(request, left).await.map_err(|err| match err {
@@ -244,33 +251,10 @@ impl Upstream {
         let deadline = now + self.settings.startup_timeout;
         let connection = open::open(&self.config, &self.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
-        match listing::list(&connection, left).await {
-            Ok(listing) => self.keep(listing),
-            Err(error) => return Err(UpstreamError::Start(format!("no list of tools: {error}"))),
+        match self.list(&connection, left).await {
+            Ok(()) => Ok(connection),
+            Err(error) => Err(UpstreamError::Start(format!("no list of tools: {error}"))),
         }
-        Ok(connection)
-    }
-
-    fn keep(&self, listing: Listing) {
-        let listing = Some(Arc::new(listing));
-        *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = listing;
-    }
-
-    /// Lists again whenever the server says so, until it ends.
-    async fn follow(&self, connection: &Connection) {
-        loop {
-            tokio::select! {
-                () = connection.changed.notified() => {}
-                () = connection.gone() => break,
-                () = self.shut.cancelled() => return,
-            }
-            if let Ok(listing) = listing::list(connection, self.settings.call_timeout).await {
-                self.keep(listing);
-            }
-            tokio::time::sleep(LISTING_PAUSE).await;
-        }
-        tracing::info!(server = %self.config.name, "upstream down");
-        connection.close().await;
     }
 }
 

@@ -12,6 +12,7 @@ plan = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 out = sys.stdout.buffer
 cancelled = []
 calls = 0
+lists = []
 
 TOOLS = [
     {"name": name, "description": f"Answers by {name}.", "inputSchema": {"type": "object"}}
@@ -84,11 +85,17 @@ def call(request):
         return send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "bad id"}})
     if name == "junk_then_echo":
         raw(b"debug: hello\n{not json\n\xff\xfe\x00\n")
+    if name == "become":
+        TOOLS[:] = request["params"]["arguments"]["tools"]
+        for _ in range(request["params"]["arguments"].get("times", 1)):
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if name == "change":
         TOOLS.append({"name": "added", "inputSchema": {"type": "object"}})
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if name == "cancelled":
         return reply(request, {"content": [], "structuredContent": cancelled})
+    if name == "lists":
+        return reply(request, {"content": [], "structuredContent": len(lists)})
     if name == "count":
         return reply(request, {"content": [], "structuredContent": calls})
     if name == "environment":
@@ -104,7 +111,11 @@ def tools_page(request):
         return reply(request, {"tools": [tool], "nextCursor": str(page + 1)})
     if plan.get("pages") == "repeated":
         return reply(request, {"tools": TOOLS, "nextCursor": "again"})
-    reply(request, {"tools": TOOLS})
+    lists.append(1)
+    if plan.get("lists") and len(lists) > plan["lists"]:
+        return
+    life = {"ttlMs": plan["ttl_ms"]} if "ttl_ms" in plan else {}
+    reply(request, {"tools": TOOLS, **life})
 
 
 def handle(message):
@@ -119,7 +130,7 @@ def handle(message):
         reply(message, {
             "protocolVersion": message["params"]["protocolVersion"],
             "capabilities": capabilities,
-            "serverInfo": {"name": "scripted", "version": "1"},
+            "serverInfo": {"name": "scripted", "version": plan.get("version", "1")},
         })
     elif method == "tools/list":
         tools_page(message)

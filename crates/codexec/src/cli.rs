@@ -82,6 +82,9 @@ pub(crate) struct Exec {
 pub(crate) enum Tools {
     /// All tools, one a line
     List {
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -100,12 +103,18 @@ pub(crate) enum Tools {
         /// Only this server's
         #[arg(long)]
         server: Option<String>,
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// What listing every tool would cost an agent, and what codexec's own few cost
     Stats {
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -114,6 +123,9 @@ pub(crate) enum Tools {
     Schema {
         /// server.tool
         name: String,
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -147,6 +159,17 @@ pub(crate) enum DetailArg {
     Names,
     Summary,
     Full,
+}
+
+impl Tools {
+    pub(crate) fn wants_refresh(&self) -> bool {
+        match self {
+            Tools::List { refresh, .. }
+            | Tools::Search { refresh, .. }
+            | Tools::Stats { refresh, .. }
+            | Tools::Schema { refresh, .. } => *refresh,
+        }
+    }
 }
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use codexec_gateway::CacheUse;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
@@ -32,7 +33,12 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Serve | Command::Exec(_) | Command::Doctor { .. } => Duration::from_secs(5),
             Command::Tools(_) | Command::Servers(_) => Duration::from_secs(60),
         };
-        let parts = Parts::read(&cli.common, patience)?;
+        let cache = match &command {
+            Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
+            Command::Tools(_) | Command::Exec(_) => CacheUse::Instead,
+            Command::Serve | Command::Servers(_) | Command::Doctor { .. } => CacheUse::Meanwhile,
+        };
+        let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,

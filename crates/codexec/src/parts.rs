@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{Gateway, Problem, Warden};
+use codexec_gateway::{CacheUse, Gateway, Problem, Warden};
 use codexec_server::{App, Records};
 
 use crate::cli::Common;
@@ -23,8 +23,13 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// `catalogue_wait`: how long a list waits for servers that are still starting.
-    pub(crate) fn read(common: &Common, catalogue_wait: Duration) -> anyhow::Result<Parts> {
+    /// `catalogue_wait`: how long a list waits for servers that are still starting; `cache`: what
+    /// lists on disk are good for.
+    pub(crate) fn read(
+        common: &Common,
+        catalogue_wait: Duration,
+        cache: CacheUse,
+    ) -> anyhow::Result<Parts> {
         let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
         let home = std::path::absolute(&home).context("CODEXEC_HOME")?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
@@ -42,6 +47,7 @@ impl Parts {
         let warden = Warden::new(program.clone(), "warden");
         let settings = codexec_gateway::Settings {
             catalogue_wait,
+            cache,
             variable: env::variable,
             home: Some(home.clone()),
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)

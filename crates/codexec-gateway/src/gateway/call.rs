@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, nearest};
+use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter};
 use serde_json::{Map, Value};
 
 use super::Gateway;
 use crate::{
-    catalogue::{Entry, find_server, pairs},
     unwrap::unwrap,
     upstream::{Connection, Upstream, UpstreamError},
 };
@@ -34,56 +33,6 @@ impl Gateway {
         self.call(&server, &tool, args, allowed).await
     }
 
-    /// The (server, tool) that a joined or bare name stands for.
-    pub(super) async fn pair(
-        &self,
-        name: &str,
-        allowed: &ToolFilter,
-    ) -> Result<(ServerName, String), CallError> {
-        let pairs = pairs(name, &self.fleet().names);
-        let is_listed = |(server, tool): &&(ServerName, &str)| {
-            let listing = self.upstream(server).and_then(|upstream| upstream.listing());
-            listing.is_some_and(|listing| listing.find(tool).is_some())
-        };
-        if let Some((server, tool)) = pairs.iter().find(is_listed).or_else(|| pairs.first()) {
-            return Ok((server.clone(), (*tool).to_owned()));
-        }
-        self.gather(allowed).await;
-        let catalogue = self.catalogue().await;
-        let bare: Vec<&Entry> =
-            catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
-        match bare.as_slice() {
-            [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
-            [] => {
-                let names: Vec<String> = catalogue.all(allowed).map(Entry::dotted_name).collect();
-                let near = nearest(name, names.iter().map(String::as_str), 3);
-                Err(not_found(&format!("no tool {:?}", shown(name)), &near))
-            }
-            several => {
-                let names: Vec<String> = several.iter().map(|entry| entry.dotted_name()).collect();
-                let which = names.join(", ");
-                let message = format!("several servers have a tool {name:?}: {which}; say which");
-                Err(CallError::new(CallCode::ToolNotFound, message))
-            }
-        }
-    }
-
-    /// A server by name or alias, if any of its tools may be called.
-    pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
-        let fleet = self.fleet();
-        let Some(server) = find_server(name, &fleet.names) else {
-            let known = fleet.names.iter().map(ServerName::as_str);
-            let visible = known.filter(|server| allowed.allows_server(server));
-            let near = nearest(name, visible, 3);
-            return Err(not_found(&format!("no server {:?}", shown(name)), &near));
-        };
-        if allowed.allows_server(server.as_str()) {
-            Ok(server.clone())
-        } else {
-            Err(denied(Denied::Server, server, "*"))
-        }
-    }
-
     async fn call(
         &self,
         server: &ServerName,
@@ -100,12 +49,10 @@ impl Gateway {
             (Err(_), Err(denied)) => return Err(denied),
             (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
         };
-        let listing = upstream.listing().unwrap_or_default();
-        // Decided on the real name, which an alias may stand for.
-        let found = listing.find(tool);
-        let real = found.map_or(tool, |found| found.name.as_str());
-        allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))?;
-        let Some(found) = found else { return Err(self.no_tool(server, tool, allowed)) };
+        let agreed = upstream.agreed(&connection).await;
+        agreed.map_err(|err| upstream_error(server, &err).about(server.as_str(), tool))?;
+        let found = self.usable(&upstream, tool, allowed).await?;
+        let real = found.name.as_str();
         let about = |err: CallError| err.about(server.as_str(), real);
         let args = arguments(args).map_err(about)?;
         let args = match found.arguments().check(&found.input_schema, &args) {
@@ -116,7 +63,7 @@ impl Gateway {
             }
         };
         let Value::Object(args) = args else { return Ok(Json::null()) };
-        let result = upstream.call(&connection, real, args).await;
+        let result = upstream.call(&connection, &found, args).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
         let value = unwrap(result).map_err(|err| {
             about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
@@ -197,7 +144,7 @@ pub(super) fn denied(denied: Denied, server: &ServerName, tool: &str) -> CallErr
     CallError::new(code, message).about(server.as_str(), &tool)
 }
 
-fn not_found(what: &str, near: &[&str]) -> CallError {
+pub(super) fn not_found(what: &str, near: &[&str]) -> CallError {
     let message = match near {
         [] => format!("{what}; search for one with searchTools(\"..\")"),
         near => format!("{what}; did you mean {}?", near.join(", ")),
@@ -206,6 +153,6 @@ fn not_found(what: &str, near: &[&str]) -> CallError {
 }
 
 /// A guest's own words, cut for a message.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     crate::clean::cut(&crate::clean::clean_line(name), 100)
 }

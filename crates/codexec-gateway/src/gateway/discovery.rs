@@ -1,12 +1,20 @@
 //! What there is: search, lists, schemas and help, each only of what may be called.
 
+use std::sync::Arc;
+
 use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Gateway, call::denied};
-use crate::{catalogue::Entry, catalogue::find_server, help, search::Detail, upstream::State};
+use super::Gateway;
+use crate::{
+    catalogue::Entry,
+    catalogue::find_server,
+    help,
+    search::Detail,
+    upstream::{State, Upstream},
+};
 
 const MAX_RESULTS: usize = 100;
 
@@ -26,6 +34,8 @@ pub struct SearchQuery {
 pub struct SearchReply {
     pub tools: Vec<ToolInfo>,
     pub starting: Vec<ServerName>,
+    /// Answered for by an old list.
+    pub stale: Vec<ServerName>,
     pub failed: Vec<(ServerName, String)>,
 }
 
@@ -169,24 +179,30 @@ impl Gateway {
     ) -> Result<Vec<Entry>, CallError> {
         let server = self.server(server, allowed)?;
         if let Some(upstream) = self.upstream(&server) {
-            let state = upstream.settled(self.patience()).await;
-            if upstream.listing().is_none() {
-                return Err(unlisted(&server, &state));
-            }
+            self.listed(&upstream).await?;
         }
         let catalogue = self.catalogue().await;
         Ok(catalogue.all(allowed).filter(|entry| entry.server == server).cloned().collect())
     }
 
+    /// Waits for a list, if there is none yet.
+    async fn listed(&self, upstream: &Arc<Upstream>) -> Result<(), CallError> {
+        upstream.shelf().recheck().await;
+        let state = upstream.settled(self.patience()).await;
+        match upstream.listing() {
+            Some(_) => Ok(()),
+            None => Err(unlisted(upstream.name(), &state)),
+        }
+    }
+
     async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
         let (server, tool) = self.pair(name, allowed).await?;
-        let entries = self.entries_of(server.as_str(), allowed).await?;
-        let listing = self.upstream(&server).and_then(|upstream| upstream.listing());
-        let real = listing.as_ref().and_then(|listing| listing.find(&tool));
-        let real = real.map_or(tool.as_str(), |real| real.name.as_str());
-        allowed.check(server.as_str(), real).map_err(|err| denied(err, &server, real))?;
-        let found = entries.into_iter().find(|entry| entry.tool.name == real);
-        found.ok_or_else(|| self.no_tool(&server, real, allowed))
+        let Some(upstream) = self.upstream(&server) else {
+            return Err(self.no_tool(&server, &tool, allowed));
+        };
+        self.listed(&upstream).await?;
+        let tool = self.usable(&upstream, &tool, allowed).await?;
+        Ok(Entry { server, tool })
     }
 
     /// Starts every server that may be used and waits a little, once, for the slow ones.
@@ -198,12 +214,18 @@ impl Gateway {
             .iter()
             .filter(|upstream| allowed.allows_server(upstream.name().as_str()));
         let settled = join_all(wanted.map(|upstream| async move {
-            (upstream.name().clone(), upstream.settled(until).await)
+            upstream.shelf().recheck().await;
+            (upstream, upstream.settled(until).await)
         }));
         let mut reply = SearchReply::default();
-        for (name, state) in settled.await {
+        for (upstream, state) in settled.await {
+            let name = upstream.name().clone();
+            if upstream.shelf().is_stale() {
+                reply.stale.push(name.clone());
+            }
             match state {
                 State::Ready(_) => {}
+                State::Idle | State::Starting if upstream.listing().is_some() => {}
                 State::Idle | State::Starting => reply.starting.push(name),
                 State::Failed(failure) => reply.failed.push((name, failure.error.to_string())),
             }
@@ -211,7 +233,7 @@ impl Gateway {
         reply
     }
 
-    fn patience(&self) -> Instant {
+    pub(super) fn patience(&self) -> Instant {
         Instant::now() + self.inner.settings.catalogue_wait
     }
 }

@@ -8,12 +8,13 @@ use rmcp::{
     model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
     service::NotificationContext,
 };
-use tokio::sync::Notify;
+
+use super::changes::Changes;
 
 /// A client that can do nothing but call.
 pub(super) struct Client {
     /// Told when the server says that its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) changes: Arc<Changes>,
 }
 
 impl ClientHandler for Client {
@@ -24,6 +25,6 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.changes.heard();
     }
 }

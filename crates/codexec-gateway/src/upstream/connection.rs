@@ -14,16 +14,18 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    changes::Changes,
     process::{Leash, Life},
 };
+use crate::clean::cut;
+
+/// Of what a server says it is, this much counts.
+const VERSION_BYTES: usize = 500;
 
 /// Dropping it kills a server that is a process of ours.
 pub(crate) struct Connection {
@@ -33,7 +35,7 @@ pub(crate) struct Connection {
     /// The server will say nothing more.
     gone: CancellationToken,
     /// It said that its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) changes: Arc<Changes>,
 }
 
 /// What stands behind a connection.
@@ -49,19 +51,26 @@ impl Connection {
         service: RunningService<RoleClient, S>,
         wire: Wire,
         gone: CancellationToken,
-        changed: Arc<Notify>,
+        changes: Arc<Changes>,
     ) -> Connection {
         let peer = service.peer().clone();
         let token = service.cancellation_token();
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
         let service = std::sync::Mutex::new(Some(token));
-        Connection { peer, service, wire, gone, changed }
+        Connection { peer, service, wire, gone, changes }
     }
 
     /// `None`: it is no process of ours.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.life().map(Life::pid)
+    }
+
+    /// What the server calls itself.
+    pub(super) fn version(&self) -> Option<String> {
+        let info = self.peer.peer_info()?;
+        let info = info.server_info.as_ref()?;
+        Some(cut(&format!("{} {}", info.name, info.version), VERSION_BYTES))
     }
 
     fn life(&self) -> Option<&Life> {

@@ -26,6 +26,10 @@ pub(crate) enum UpstreamError {
     Ended(String),
     #[error("no answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
+    #[error("it says that its tools have changed, and does not list them")]
+    Unlisted,
+    #[error("the tool's definition has changed while the call waited; try again")]
+    Outdated,
     #[error("it does not know the method")]
     NoSuchMethod,
     #[error("{0}")]

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    changes::{Changes, Watched},
     client::Client,
     connection::{Connection, Wire},
     process::{Started, start},
@@ -46,13 +44,15 @@ async fn open_stdio(
     })?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
-    let changed = Arc::new(Notify::new());
-    let client = Client { changed: changed.clone() };
+    let changes = Arc::new(Changes::default());
+    // Heard by the transport, in order; the client hears of it too, whenever it may.
+    let client = Client { changes: Arc::default() };
     let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
+    let stdio = Watched { inner: stdio, changes: changes.clone() };
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, changed)),
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, changes)),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
             Err(UpstreamError::Start(format!("it refused: {}", error.message)))
         }

@@ -47,11 +47,18 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
 }
 
 fn server(health: &ServerHealth) -> Value {
-    json!({
+    let mut server = json!({
         "name": health.name,
         "state": health.state.name(),
         "tools": health.tools,
         "calls": health.calls,
         "error": health.error,
-    })
+    });
+    if health.held > 0 {
+        server["held"] = health.held.into();
+    }
+    if health.stale {
+        server["stale"] = true.into();
+    }
+    server
 }

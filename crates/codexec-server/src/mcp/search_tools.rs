@@ -56,6 +56,9 @@ fn text(found: &SearchReply, budget: Budget) -> String {
             "[server {server} is still starting; its tools are not searched]\n"
         ));
     }
+    for server in found.stale.iter().take(10) {
+        text.push_str(&format!("[server {server} has not answered yet; its list is an old one]\n"));
+    }
     for (server, reason) in found.failed.iter().take(5) {
         let reason: String = reason.chars().take(100).collect();
         text.push_str(&format!("[server {server} is not available: {reason}]\n"));

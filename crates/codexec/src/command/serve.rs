@@ -9,6 +9,7 @@ use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     let app = Arc::new(parts.app()?);
+    app.gateway.preload();
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

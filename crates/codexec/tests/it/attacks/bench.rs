@@ -363,7 +363,8 @@ fn status_of(code: &str) -> &'static str {
         "TIMEOUT" => "timeout",
         "MEMORY_LIMIT" => "oom",
         "OUTPUT_LIMIT" | "CPU_LIMIT" | "DISK_LIMIT" | "MAX_TOOL_CALLS_EXCEEDED" => "limit",
-        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "WORKING_DIR_NOT_ALLOWED" => "denied",
+        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "TOOL_QUARANTINED" => "denied",
+        "WORKING_DIR_NOT_ALLOWED" => "denied",
         code if code.starts_with("INVALID_") => "bad_request",
         _ => "fail",
     }
