@@ -4,6 +4,8 @@
 //! wait has an end, every buffer a bound, and one server's failure is one server's failure.
 
 mod arguments;
+mod bell;
+mod caller;
 mod catalogue;
 mod clean;
 mod config;
@@ -18,11 +20,14 @@ mod unwrap;
 mod upstream;
 mod warden;
 
+pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
-pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use gateway::{
+    DirectTool, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo,
+};
 pub use search::Detail;
 pub use settings::Settings;
 pub use warden::{Warden, serve_warden};

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    callers::Callers,
     client::Client,
     connection::{Connection, Wire},
     process::{Started, start},
@@ -22,10 +23,15 @@ use crate::{RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig};
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Settings,
+    callers: &Arc<Callers>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
-        TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
+        TransportConfig::Stdio(program) => {
+            let client =
+                |changed| Client { server: config.name.clone(), changed, callers: callers.clone() };
+            open_stdio(program, settings, client, deadline).await
+        }
         TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
     }
 }
@@ -33,6 +39,7 @@ pub(super) async fn open(
 async fn open_stdio(
     program: &StdioConfig,
     settings: &Settings,
+    client: impl FnOnce(Arc<Notify>) -> Client,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let mut env = Vec::new();
@@ -47,7 +54,7 @@ async fn open_stdio(
     let life = leash.0.clone();
     let gone = CancellationToken::new();
     let changed = Arc::new(Notify::new());
-    let client = Client { changed: changed.clone() };
+    let client = client(changed.clone());
     let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);

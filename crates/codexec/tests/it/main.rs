@@ -13,6 +13,7 @@ mod cli;
 mod clients;
 mod cpython;
 mod data;
+mod direct;
 mod escape;
 mod files;
 mod guide;
