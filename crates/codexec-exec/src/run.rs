@@ -354,18 +354,10 @@ impl Run {
             return None;
         };
         *left = fewer;
-        let bytes = match &ask {
-            Ask::Tool { args, .. } | Ask::Named { args, .. } => {
-                self.usage.tool_calls += 1;
-                args.text().len()
-            }
-            Ask::ToolNames { .. }
-            | Ask::Discover { .. }
-            | Ask::Search { .. }
-            | Ask::Schema { .. }
-            | Ask::Help { .. } => 0,
-        };
-        if self.unanswered.insert(id, bytes).is_some() {
+        if ask.is_tool_call() {
+            self.usage.tool_calls += 1;
+        }
+        if self.unanswered.insert(id, ask.weight_bytes()).is_some() {
             self.end(Outcome::Crashed(Crash::BadFrame));
             return None;
         }

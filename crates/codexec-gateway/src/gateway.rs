@@ -3,6 +3,7 @@
 mod call;
 mod direct;
 mod discovery;
+mod resources;
 mod rounds;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +18,7 @@ use tokio::{
 pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 
+use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
     Caller, ServerConfig, Settings,
     bell::Bell,
@@ -178,6 +180,11 @@ impl Gateway {
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
             Ask::Help { name } => self.help(name.as_deref(), allowed).await,
+            Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
+            Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
+            Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
+            Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
+            Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
         }
     }
 

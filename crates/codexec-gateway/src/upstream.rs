@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
@@ -204,6 +204,21 @@ impl Upstream {
             UpstreamError::Timeout(_) => UpstreamError::Timeout(limit),
             other => other,
         })
+    }
+
+    /// Asks for something that is no tool call, and counts like one.
+    pub(crate) async fn ask(
+        &self,
+        connection: &Connection,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, UpstreamError> {
+        let limit = self.settings.call_timeout;
+        let slot = tokio::time::timeout(limit, self.slots.acquire()).await;
+        let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+        connection.request(request, limit).await
     }
 
     /// Ends the server and starts it no more.

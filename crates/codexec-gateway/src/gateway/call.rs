@@ -142,7 +142,7 @@ impl Gateway {
         Ok((real.to_owned(), result))
     }
 
-    async fn connected(
+    pub(super) async fn connected(
         &self,
         server: &ServerName,
     ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
@@ -183,7 +183,7 @@ impl Gateway {
 }
 
 /// Nothing at all stands for no arguments.
-fn arguments(args: &Json) -> Result<Value, CallError> {
+pub(super) fn arguments(args: &Json) -> Result<Value, CallError> {
     match args.to_value() {
         Ok(Value::Null) => Ok(Value::Object(Map::new())),
         Ok(args @ Value::Object(_)) => Ok(args),
@@ -194,7 +194,7 @@ fn arguments(args: &Json) -> Result<Value, CallError> {
     }
 }
 
-fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
+pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
 }
 
@@ -224,6 +224,6 @@ fn not_found(what: &str, near: &[&str]) -> CallError {
 }
 
 /// A guest's own words, cut for a message.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     crate::clean::cut(&crate::clean::clean_line(name), 100)
 }

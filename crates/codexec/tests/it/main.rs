@@ -23,6 +23,7 @@ mod limits;
 mod ordinary;
 mod programs;
 mod reference;
+mod resources;
 mod startup;
 mod support;
 mod world;
