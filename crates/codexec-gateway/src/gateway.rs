@@ -2,22 +2,31 @@
 
 mod approval;
 mod call;
+mod direct;
 mod discovery;
 mod names;
+mod resources;
+mod rounds;
 mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
-use tokio::{sync::Semaphore, time::Duration};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Duration,
+};
 
 pub use approval::ApproveError;
+pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 pub use stats::ServerCost;
 
+use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
-    ServerConfig, Settings,
+    Caller, ServerConfig, Settings,
+    bell::Bell,
     catalogue::Catalogue,
     upstream::{State, Upstream},
 };
@@ -31,6 +40,8 @@ const SHUTDOWN: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
+    /// On whose behalf this handle calls.
+    caller: Caller,
 }
 
 struct Inner {
@@ -38,6 +49,8 @@ struct Inner {
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
+    names: Mutex<direct::Names>,
+    bell: Bell,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -97,10 +110,23 @@ impl Gateway {
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
             catalogue: Mutex::default(),
+            names: Mutex::default(),
+            bell: Bell::default(),
         };
-        let gateway = Gateway { inner: Arc::new(inner) };
+        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
         drop(gateway.replace(servers));
         gateway
+    }
+
+    /// The same servers, called on somebody's behalf.
+    #[must_use]
+    pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
+        Gateway { inner: self.inner.clone(), caller }
+    }
+
+    /// Told whenever some list may have changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.bell.listen()
     }
 
     /// Goes on with these servers: those whose entry is the same stay as they are and keep their
@@ -121,12 +147,14 @@ impl Gateway {
                 Some(at) => before.swap_remove(at),
                 None => {
                     let (settings, starts) = (&self.inner.settings, &self.inner.starts);
-                    Arc::new(Upstream::new(config, settings.clone(), starts.clone()))
+                    let bell = self.inner.bell.clone();
+                    Arc::new(Upstream::new(config, settings.clone(), starts.clone(), bell))
                 }
             });
         }
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
+        self.inner.bell.ring();
         before
     }
 
@@ -178,6 +206,11 @@ impl Gateway {
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
             Ask::Help { name } => self.help(name.as_deref(), allowed).await,
+            Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
+            Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
+            Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
+            Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
+            Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
         }
     }
 

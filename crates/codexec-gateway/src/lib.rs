@@ -4,6 +4,8 @@
 //! wait has an end, every buffer a bound, and one server's failure is one server's failure.
 
 mod arguments;
+mod bell;
+mod caller;
 mod catalogue;
 mod clean;
 mod config;
@@ -21,13 +23,14 @@ mod unwrap;
 mod upstream;
 mod warden;
 
+pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
 pub use gateway::{
-    ApproveError, Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth, ServerState,
-    ToolInfo,
+    ApproveError, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth,
+    ServerState, ToolInfo,
 };
 pub use search::Detail;
 pub use settings::Settings;

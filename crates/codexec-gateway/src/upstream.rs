@@ -1,6 +1,7 @@
 //! One upstream: started when somebody needs it, once for all who do, and started again after
 //! it died.
 
+mod callers;
 mod changes;
 mod client;
 mod connection;
@@ -13,12 +14,15 @@ mod owner;
 mod process;
 mod stdio;
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
@@ -26,14 +30,17 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use callers::{Callers, QUESTIONS, Waiting};
 pub(crate) use connection::Connection;
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
 
-use crate::{ServerConfig, Settings, shelf::Shelf, tool::Tool};
+use crate::{Caller, ServerConfig, Settings, bell::Bell, shelf::Shelf, tool::Tool};
 
 /// Calls that one server works on at a time; the others wait within their own time.
 const CALLS_AT_ONCE: usize = 100;
+/// With all that somebody was asked meanwhile.
+const LONGEST_CALL: Duration = Duration::from_secs(2 * 60 * 60);
 
 pub(crate) struct Upstream {
     config: ServerConfig,
@@ -47,6 +54,10 @@ pub(crate) struct Upstream {
     failures: AtomicU32,
     slots: Semaphore,
     calls: AtomicU64,
+    /// Whom the server may ask something.
+    callers: Arc<Callers>,
+    /// Rung at every new list.
+    bell: Bell,
     /// Discovery has waited for it once, in vain.
     was_slow: AtomicBool,
     shut: CancellationToken,
@@ -65,6 +76,7 @@ impl Upstream {
         config: ServerConfig,
         settings: Arc<Settings>,
         starts: Arc<Semaphore>,
+        bell: Bell,
     ) -> Upstream {
         Upstream {
             shelf: Arc::new(Shelf::new(&config, &settings)),
@@ -76,6 +88,8 @@ impl Upstream {
             failures: AtomicU32::new(0),
             slots: Semaphore::new(CALLS_AT_ONCE),
             calls: AtomicU64::new(0),
+            callers: Arc::default(),
+            bell,
             was_slow: AtomicBool::new(false),
             shut: CancellationToken::new(),
         }
@@ -166,12 +180,19 @@ impl Upstream {
         self.state()
     }
 
-    /// Calls a tool and gives its raw result.
+    /// A place among those whom the server may ask something.
+    pub(crate) fn enter(&self, caller: &Caller) -> Waiting<'_> {
+        self.callers.enter(caller)
+    }
+
+    /// Calls a tool and gives its raw result. `waiting`: the time in which somebody is asked
+    /// does not count.
     pub(crate) async fn call(
         &self,
         connection: &Connection,
         tool: &Arc<Tool>,
-        args: JsonObject,
+        params: CallToolRequestParams,
+        waiting: Option<&Waiting<'_>>,
     ) -> Result<Value, UpstreamError> {
         let limit = self.settings.call_timeout;
         let deadline = Instant::now() + limit;
@@ -181,13 +202,34 @@ impl Upstream {
             return Err(UpstreamError::Outdated);
         }
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let params = CallToolRequestParams::new(tool.name.clone()).with_arguments(args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let left = deadline.saturating_duration_since(Instant::now());
-        connection.request(request, left).await.map_err(|err| match err {
+        let answer = match waiting {
+            None => connection.request(request, left).await,
+            Some(waiting) => tokio::select! {
+                answer = connection.request(request, LONGEST_CALL) => answer,
+                () = waiting.time_is_up(left) => return Err(UpstreamError::Timeout(limit)),
+            },
+        };
+        answer.map_err(|err| match err {
             UpstreamError::Timeout(_) => UpstreamError::Timeout(limit),
             other => other,
         })
+    }
+
+    /// Asks for something that is no tool call, and counts like one.
+    pub(crate) async fn ask(
+        &self,
+        connection: &Connection,
+        method: &'static str,
+        params: Value,
+    ) -> Result<Value, UpstreamError> {
+        let limit = self.settings.call_timeout;
+        let slot = tokio::time::timeout(limit, self.slots.acquire()).await;
+        let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+        connection.request(request, limit).await
     }
 
     /// Ends the server and starts it no more.
@@ -249,7 +291,7 @@ impl Upstream {
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         let deadline = now + self.settings.startup_timeout;
-        let connection = open::open(&self.config, &self.settings, deadline).await?;
+        let connection = open::open(&self.config, &self.settings, &self.callers, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match self.list(&connection, left).await {
             Ok(()) => Ok(connection),

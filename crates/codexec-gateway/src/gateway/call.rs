@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter};
+use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::Gateway;
+use super::{Gateway, rounds::call_to_the_end};
 use crate::{
     unwrap::unwrap,
     upstream::{Connection, Upstream, UpstreamError},
@@ -40,6 +41,22 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
+        let (real, result) = self.call_raw(server, tool, args, allowed).await?;
+        let about = |err: CallError| err.about(server.as_str(), &real);
+        let value = unwrap(result).map_err(|err| {
+            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
+        })?;
+        self.bounded(&value).map_err(about)
+    }
+
+    /// The tool's real name, and its result as it came.
+    pub(super) async fn call_raw(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<(String, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
             return Err(denied(Denied::Server, server, tool));
         }
@@ -62,16 +79,17 @@ impl Gateway {
                 return Err(about(CallError::new(CallCode::InvalidArgs, message)));
             }
         };
-        let Value::Object(args) = args else { return Ok(Json::null()) };
-        let result = upstream.call(&connection, &found, args).await;
+        let params = CallToolRequestParams::new(real.to_owned());
+        let params = match args {
+            Value::Object(args) => params.with_arguments(args),
+            _ => params,
+        };
+        let result = call_to_the_end(&upstream, &connection, &found, params, &self.caller).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
-        let value = unwrap(result).map_err(|err| {
-            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
-        })?;
-        self.bounded(&value).map_err(about)
+        Ok((real.to_owned(), result))
     }
 
-    async fn connected(
+    pub(super) async fn connected(
         &self,
         server: &ServerName,
     ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
@@ -112,7 +130,7 @@ impl Gateway {
 }
 
 /// Nothing at all stands for no arguments.
-fn arguments(args: &Json) -> Result<Value, CallError> {
+pub(super) fn arguments(args: &Json) -> Result<Value, CallError> {
     match args.to_value() {
         Ok(Value::Null) => Ok(Value::Object(Map::new())),
         Ok(args @ Value::Object(_)) => Ok(args),
@@ -123,7 +141,7 @@ fn arguments(args: &Json) -> Result<Value, CallError> {
     }
 }
 
-fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
+pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
 }
 

@@ -25,6 +25,7 @@ impl Upstream {
         let listing = listing::list(connection, limit).await?;
         self.shelf.put(listing, connection.version()).await;
         connection.changes.follow(changes);
+        self.bell.ring();
         Ok(())
     }
 

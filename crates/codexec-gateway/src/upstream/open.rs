@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    callers::Callers,
     changes::{Changes, Watched},
     client::Client,
     connection::{Connection, Wire},
@@ -20,10 +21,14 @@ use crate::{RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig};
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Settings,
+    callers: &Arc<Callers>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
-        TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
+        TransportConfig::Stdio(program) => {
+            let client = Client { server: config.name.clone(), callers: callers.clone() };
+            open_stdio(program, settings, client, deadline).await
+        }
         TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
     }
 }
@@ -31,6 +36,7 @@ pub(super) async fn open(
 async fn open_stdio(
     program: &StdioConfig,
     settings: &Settings,
+    client: Client,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let mut env = Vec::new();
@@ -45,8 +51,6 @@ async fn open_stdio(
     let life = leash.0.clone();
     let gone = CancellationToken::new();
     let changes = Arc::new(Changes::default());
-    // Heard by the transport, in order; the client hears of it too, whenever it may.
-    let client = Client { changes: Arc::default() };
     let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
     let stdio = Watched { inner: stdio, changes: changes.clone() };
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
