@@ -5,7 +5,7 @@ mod discovery;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{sync::Semaphore, time::Duration};
 
@@ -14,6 +14,7 @@ pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 use crate::{
     ServerConfig, Settings,
     catalogue::Catalogue,
+    observed::Observed,
     upstream::{State, Upstream},
 };
 
@@ -33,6 +34,7 @@ struct Inner {
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
+    observed: Arc<Observed>,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -83,11 +85,13 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let observed = Observed::new(settings.home.as_ref());
         let inner = Inner {
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
             catalogue: Mutex::default(),
+            observed,
         };
         let gateway = Gateway { inner: Arc::new(inner) };
         drop(gateway.replace(servers));
@@ -137,8 +141,14 @@ impl Gateway {
         }
     }
 
-    /// Whatever a guest asks. Dropping the future cancels the call upstream.
-    pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
+    /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
+    pub async fn answer(
+        &self,
+        ask: Ask,
+        allowed: &ToolFilter,
+        language: Language,
+    ) -> Result<Json, CallError> {
+        let voice = language.into();
         match ask {
             Ask::Tool { server, tool, args } => {
                 self.call_tool(&server, &tool, &args, allowed).await
@@ -146,12 +156,14 @@ impl Gateway {
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
-            Ask::Search { query, limit } => self.search_for_guest(query, limit, allowed).await,
+            Ask::Search { query, limit } => {
+                self.search_for_guest(query, limit, allowed, voice).await
+            }
             Ask::Schema { name } => {
-                let tool = self.schema(&name, allowed).await?;
+                let tool = self.schema(&name, allowed, voice).await?;
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
-            Ask::Help { name } => self.help(name.as_deref(), allowed).await,
+            Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
         }
     }
 
@@ -162,6 +174,8 @@ impl Gateway {
     /// Ends all servers at once, within two seconds.
     pub async fn shutdown(&self) {
         let fleet = self.fleet();
+        let observed = self.inner.observed.clone();
+        let _ = tokio::task::spawn_blocking(move || observed.save()).await;
         let all = join_all(fleet.upstreams.iter().map(|upstream| upstream.shutdown()));
         if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
             fleet.kill();

@@ -171,7 +171,7 @@ impl App {
     }
 
     async fn answer(&self, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
-        Answer { id, result: self.gateway.answer(ask, admitted.tools()).await }
+        Answer { id, result: self.gateway.answer(ask, admitted.tools(), admitted.language()).await }
     }
 
     fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {

@@ -108,6 +108,9 @@ pub(crate) enum Tools {
     Schema {
         /// server.tool
         name: String,
+        /// Only its declaration in this language, or all of it as JSON
+        #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with = "json")]
+        form: Option<FormArg>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -134,6 +137,13 @@ pub(crate) enum Servers {
     Login(servers::Login),
     /// Show what is new or changed in a server's tools, and let it be used
     Approve(servers::Approve),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormArg {
+    Typescript,
+    Python,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

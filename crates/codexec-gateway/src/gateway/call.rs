@@ -121,6 +121,7 @@ impl Gateway {
         let value = unwrap(result).map_err(|err| {
             about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
         })?;
+        self.inner.observed.look(server, found, &value);
         self.bounded(&value).map_err(about)
     }
 
