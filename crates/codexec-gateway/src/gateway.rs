@@ -11,7 +11,7 @@ mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
     sync::{Semaphore, watch},
@@ -28,6 +28,7 @@ use crate::{
     Caller, ServerConfig, Settings,
     bell::Bell,
     catalogue::Catalogue,
+    observed::Observed,
     upstream::{State, Upstream},
 };
 
@@ -51,6 +52,7 @@ struct Inner {
     catalogue: Mutex<Arc<Catalogue>>,
     names: Mutex<direct::Names>,
     bell: Bell,
+    observed: Arc<Observed>,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -105,6 +107,7 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let observed = Observed::new(settings.home.as_ref());
         let inner = Inner {
             fleet: Mutex::default(),
             settings: Arc::new(settings),
@@ -112,6 +115,7 @@ impl Gateway {
             catalogue: Mutex::default(),
             names: Mutex::default(),
             bell: Bell::default(),
+            observed,
         };
         let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
         drop(gateway.replace(servers));
@@ -191,8 +195,14 @@ impl Gateway {
         });
     }
 
-    /// Whatever a guest asks. Dropping the future cancels the call upstream.
-    pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
+    /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
+    pub async fn answer(
+        &self,
+        ask: Ask,
+        allowed: &ToolFilter,
+        language: Language,
+    ) -> Result<Json, CallError> {
+        let voice = language.into();
         match ask {
             Ask::Tool { server, tool, args } => {
                 self.call_tool(&server, &tool, &args, allowed).await
@@ -200,17 +210,19 @@ impl Gateway {
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
-            Ask::Search { query, limit } => self.search_for_guest(query, limit, allowed).await,
+            Ask::Search { query, limit } => {
+                self.search_for_guest(query, limit, allowed, voice).await
+            }
             Ask::Schema { name } => {
-                let tool = self.schema(&name, allowed).await?;
+                let tool = self.schema(&name, allowed, voice).await?;
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
-            Ask::Help { name } => self.help(name.as_deref(), allowed).await,
             Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
             Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
             Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
             Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
             Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
+            Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
         }
     }
 
@@ -221,6 +233,8 @@ impl Gateway {
     /// Ends all servers at once, within two seconds.
     pub async fn shutdown(&self) {
         let fleet = self.fleet();
+        let observed = self.inner.observed.clone();
+        let _ = tokio::task::spawn_blocking(move || observed.save()).await;
         let all = join_all(fleet.upstreams.iter().map(|upstream| upstream.shutdown()));
         if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
             fleet.kill();

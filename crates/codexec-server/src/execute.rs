@@ -188,7 +188,7 @@ impl App {
 }
 
 async fn answer(gateway: &Gateway, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
-    Answer { id, result: gateway.answer(ask, admitted.tools()).await }
+    Answer { id, result: gateway.answer(ask, admitted.tools(), admitted.language()).await }
 }
 
 /// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so

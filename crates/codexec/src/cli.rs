@@ -129,6 +129,9 @@ pub(crate) enum Tools {
         /// Ask the servers, whatever is known of their tools
         #[arg(long)]
         refresh: bool,
+        /// Only its declaration in this language, or all of it as JSON
+        #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with = "json")]
+        form: Option<FormArg>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -155,6 +158,13 @@ pub(crate) enum Servers {
     Login(servers::Login),
     /// Show what is new or changed in a server's tools, and let it be used
     Approve(servers::Approve),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormArg {
+    Typescript,
+    Python,
+    Json,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Gateway, rounds::call_to_the_end};
 use crate::{
+    tool::Tool,
     unwrap::unwrap,
     upstream::{Connection, Upstream, UpstreamError},
 };
@@ -41,22 +42,24 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let (real, result) = self.call_raw(server, tool, args, allowed).await?;
-        let about = |err: CallError| err.about(server.as_str(), &real);
+        let (tool, result) = self.call_raw(server, tool, args, allowed).await?;
+        let real = tool.name.as_str();
+        let about = |err: CallError| err.about(server.as_str(), real);
         let value = unwrap(result).map_err(|err| {
             about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
         })?;
+        self.inner.observed.look(server, &tool, &value);
         self.bounded(&value).map_err(about)
     }
 
-    /// The tool's real name, and its result as it came.
+    /// The tool that was meant, and its result as it came.
     pub(super) async fn call_raw(
         &self,
         server: &ServerName,
         tool: &str,
         args: &Json,
         allowed: &ToolFilter,
-    ) -> Result<(String, Value), CallError> {
+    ) -> Result<(Arc<Tool>, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
             return Err(denied(Denied::Server, server, tool));
         }
@@ -86,7 +89,7 @@ impl Gateway {
         };
         let result = call_to_the_end(&upstream, &connection, &found, params, &self.caller).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
-        Ok((real.to_owned(), result))
+        Ok((found, result))
     }
 
     pub(super) async fn connected(

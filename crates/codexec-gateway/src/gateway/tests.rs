@@ -42,7 +42,7 @@ fn only(patterns: &[&str]) -> ToolFilter {
 }
 
 async fn ask(gateway: &Gateway, ask: Ask, allowed: &ToolFilter) -> Result<Value, String> {
-    match gateway.answer(ask, allowed).await {
+    match gateway.answer(ask, allowed, Language::TypeScript).await {
         Ok(answer) => Ok(answer.to_value().expect("JSON")),
         Err(err) => {
             let code = serde_json::to_value(err.code).expect("a code");
@@ -86,7 +86,7 @@ async fn names_resolve_and_arguments_are_checked() {
 async fn only_what_is_allowed_is_called_or_seen() {
     let gateway = gateway();
     let allowed = only(&["other.echo"]);
-    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed).await;
+    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
     assert_eq!(denied.expect_err("denied").code, CallCode::ServerNotAllowed);
     assert_eq!(gateway.health()[0].state, ServerState::Idle, "a denied server is not started");
     let tool =
@@ -152,7 +152,7 @@ async fn names_that_collide_are_told_apart() {
     ]);
     let all = ToolFilter::all();
     let check = async |name: &str, expected: Result<&str, &str>| {
-        let actual = gateway.schema(name, &all).await;
+        let actual = gateway.schema(name, &all, crate::Voice::TypeScript).await;
         let actual = actual.map(|tool| tool.name).map_err(|err| err.message);
         assert_eq!(actual, expected.map(ToOwned::to_owned).map_err(ToOwned::to_owned), "{name}");
     };
@@ -183,5 +183,70 @@ async fn names_that_collide_are_told_apart() {
     let names = Ask::ToolNames { server: "x_y_z".to_owned() };
     let alike = "TOOL_NOT_FOUND: several servers go by \"x_y_z\": x-y_z, x_y-z; use the exact name";
     assert_eq!(ask(&gateway, names, &all).await, Err(alike.to_owned()));
+    gateway.shutdown().await;
+}
+
+async fn told(gateway: &Gateway, ask: Ask, language: Language) -> Value {
+    let answer = gateway.answer(ask, &ToolFilter::all(), language).await.expect("an answer");
+    answer.to_value().expect("JSON")
+}
+
+#[tokio::test]
+async fn everybody_is_told_in_their_own_language() {
+    let gateway = gateway();
+    let signature = |language| {
+        let ask = Ask::Search { query: "read issues".to_owned(), limit: 1 };
+        let gateway = &gateway;
+        async move { told(gateway, ask, language).await[0]["signature"].clone() }
+    };
+    let typescript = "\"get-issue\"(args: { id: number }): Promise<unknown>";
+    assert_eq!(signature(Language::Node).await, typescript);
+    assert_eq!(signature(Language::JavaScript).await, typescript);
+    assert_eq!(signature(Language::Python).await, "get_issue(*, id: int) -> Any");
+    assert_eq!(signature(Language::Bash).await, "mcp my-hub get-issue --id <number>");
+
+    let schema = || Ask::Schema { name: "get-issue".to_owned() };
+    let python = told(&gateway, schema(), Language::Python).await;
+    let stub = "# await tools.my_hub.get_issue(..)\nasync def get_issue(*, id: int) -> Any:\n    \
+                \"\"\"Reads an issue.\"\"\"";
+    assert_eq!([&python["python"], &python["typescript"]], [&json!(stub), &Value::Null]);
+    let typescript = told(&gateway, schema(), Language::TypeScript).await;
+    let declared = "declare const tools: { \"my-hub\": {\n  /** Reads an issue. */\n  \
+                    \"get-issue\"(args: { id: number }): Promise<unknown>;\n} };";
+    assert_eq!(
+        [&typescript["typescript"], &typescript["python"]],
+        [&json!(declared), &Value::Null]
+    );
+
+    let help = |name: Option<&str>| Ask::Help { name: name.map(str::to_owned) };
+    let about = told(&gateway, help(Some("get-issue")), Language::Bash).await;
+    let text = "my-hub.get-issue\nReads an issue. More.\n\nmcp my-hub get-issue\n  --id <number>, required";
+    assert_eq!(about, text);
+    for (language, call) in [
+        (Language::TypeScript, "await tools.SERVER.TOOL({..})"),
+        (Language::Python, "await tools.SERVER.TOOL(name=value)"),
+        (Language::Bash, "mcp SERVER TOOL --name value"),
+    ] {
+        let overview = told(&gateway, help(None), language).await;
+        assert!(overview.as_str().is_some_and(|text| text.contains(call)), "{overview}");
+    }
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_promises_nothing_is_known_by_what_it_gave() {
+    let gateway = gateway();
+    let schema = || Ask::Schema { name: "get-issue".to_owned() };
+    let before = told(&gateway, schema(), Language::TypeScript).await;
+    assert_eq!(before["observedOutput"], Value::Null);
+    told(&gateway, named("get-issue", json!({"id": 7})), Language::TypeScript).await;
+    let after = told(&gateway, schema(), Language::TypeScript).await;
+    let seen = "\"get-issue\"(args: { id: number }): Promise</* observed */ { id: number }>";
+    assert_eq!(after["signature"], seen);
+    assert_eq!(after["observedOutput"]["required"], json!(["id"]));
+    let about = Ask::Help { name: Some("my-hub".to_owned()) };
+    let python = told(&gateway, about, Language::Python).await;
+    let line = "get_issue(*, id: int) -> {\"id\": int}  # observed  # Reads an issue.";
+    assert!(python.as_str().is_some_and(|text| text.contains(line)), "{python}");
     gateway.shutdown().await;
 }

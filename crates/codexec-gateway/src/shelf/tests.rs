@@ -56,7 +56,8 @@ fn gateway(home: &Path, plan: &Value) -> Gateway {
 async fn call(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallError> {
     let args = Json::from_value(&args);
     let ask = Ask::Tool { server: "s".to_owned(), tool: tool.to_owned(), args };
-    let answer = gateway.answer(ask, &ToolFilter::all()).await?;
+    let answer =
+        gateway.answer(ask, &ToolFilter::all(), codexec_types::Language::TypeScript).await?;
     Ok(answer.to_value().expect("JSON"))
 }
 
@@ -87,7 +88,8 @@ async fn what_is_on_disk_answers_before_the_server_does() {
     let found = second.search(&query, &ToolFilter::all()).await;
     assert_eq!(found.tools[0].name, "s.echo");
     assert_eq!((found.starting, found.stale, found.failed), (vec![], vec![], vec![]));
-    let schema = second.schema("s.echo", &ToolFilter::all()).await.expect("known");
+    let schema =
+        second.schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript).await.expect("known");
     assert_eq!(schema.description.as_deref(), Some("Says it."));
     let health = &second.health()[0];
     assert_eq!((health.state, health.tools, health.stale), (ServerState::Starting, Some(3), false));
@@ -220,7 +222,10 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         check_held(refused, "echo", "its definition has changed");
         assert_eq!(names(&gateway).await, ["become", "lists"], "{changed}");
         assert_eq!(gateway.health()[0].held, 1);
-        let schema = gateway.schema("s.echo", &ToolFilter::all()).await.expect_err("held");
+        let schema = gateway
+            .schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript)
+            .await
+            .expect_err("held");
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
         // Back and forth, and back again.
         for (tools, is_fine) in [(&before, true), (&changed, false), (&before, true)] {

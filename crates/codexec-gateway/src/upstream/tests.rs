@@ -2,12 +2,12 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use codexec_types::{Ask, CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
 use crate::{
     Gateway, SearchQuery, Secret, ServerConfig, ServerState, Settings, StdioConfig,
-    TransportConfig, Warden,
+    TransportConfig, Voice, Warden,
 };
 
 fn settings() -> Settings {
@@ -48,7 +48,7 @@ fn gateway(plan: &Value) -> Gateway {
 async fn call(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallError> {
     let ask =
         Ask::Tool { server: "s".to_owned(), tool: tool.to_owned(), args: Json::from_value(&args) };
-    let answer = gateway.answer(ask, &ToolFilter::all()).await?;
+    let answer = gateway.answer(ask, &ToolFilter::all(), Language::TypeScript).await?;
     Ok(answer.to_value().expect("JSON"))
 }
 
@@ -197,7 +197,8 @@ async fn bad_tools_cost_only_themselves() {
     let tools = gateway.list(&ToolFilter::all()).await;
     let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
     assert_eq!(names, ["echo", "no_schema", "null_schema", "true_schema", "hints", "long"]);
-    let long = gateway.schema("s.long", &ToolFilter::all()).await.expect("listed");
+    let long =
+        gateway.schema("s.long", &ToolFilter::all(), Voice::TypeScript).await.expect("listed");
     assert!(long.description.expect("has one").len() <= 16 << 10);
     assert_eq!(gateway.health()[0].problems.len(), 5);
     gateway.shutdown().await;

@@ -3,10 +3,10 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{Detail, SearchQuery, ServerState};
+use codexec_gateway::{Detail, SearchQuery, ServerState, Voice};
 use codexec_server::tool_text;
 
-use crate::cli::{DetailArg, Tools};
+use crate::cli::{DetailArg, FormArg, Tools};
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
@@ -64,14 +64,27 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
             stats::print(parts, json).await?;
             complain(parts)?;
         }
-        Tools::Schema { name, json, .. } => match gateway.schema(&name, allowed).await {
-            Ok(tool) if json => writeln!(out, "{}", serde_json::to_string(&tool)?)?,
-            Ok(tool) => writeln!(out, "{}", tool_text(&tool))?,
-            Err(error) => {
-                writeln!(std::io::stderr(), "{}", error.message)?;
-                return Ok(ExitCode::FAILURE);
-            }
-        },
+        Tools::Schema { name, form, json, .. } => {
+            let voice = match form {
+                Some(FormArg::Python) => Voice::Python,
+                Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
+            };
+            let tool = match gateway.schema(&name, allowed, voice).await {
+                Ok(tool) => tool,
+                Err(error) => {
+                    writeln!(std::io::stderr(), "{}", error.message)?;
+                    return Ok(ExitCode::FAILURE);
+                }
+            };
+            let text = match form {
+                Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
+                Some(FormArg::Python) => tool.python.unwrap_or_default(),
+                Some(FormArg::Json) => serde_json::to_string(&tool)?,
+                None if json => serde_json::to_string(&tool)?,
+                None => tool_text(&tool),
+            };
+            writeln!(out, "{text}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

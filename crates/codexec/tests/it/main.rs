@@ -27,4 +27,5 @@ mod reference;
 mod resources;
 mod startup;
 mod support;
+mod types;
 mod world;
