@@ -14,7 +14,7 @@ pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 use crate::{
     ServerConfig, Settings,
     catalogue::Catalogue,
-    upstream::{State, Upstream},
+    upstream::{CallCounts, Phase, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -32,6 +32,8 @@ struct Inner {
     fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    common: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
 }
 
@@ -52,8 +54,10 @@ pub struct ServerHealth {
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
     pub error: Option<String>,
-    /// Tool calls sent to it.
-    pub calls: u64,
+    pub breaker: BreakerState,
+    /// Calls are refused for so many seconds from now.
+    pub retry_s: Option<u64>,
+    pub counts: CallCounts,
     pub pid: Option<u32>,
     /// What was wrong with its list, in sentences.
     pub problems: Vec<String>,
@@ -67,6 +71,27 @@ pub enum ServerState {
     Starting,
     Ready,
     Failed,
+}
+
+/// Whether calls to a server are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    Closed,
+    /// It failed too often in a row.
+    Open,
+    /// It failed too often, and one call is on its way to see whether that is over.
+    Probing,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Probing => "probing",
+        }
+    }
 }
 
 impl ServerState {
@@ -83,7 +108,9 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
+            common: Arc::new(common),
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
@@ -111,8 +138,9 @@ impl Gateway {
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
                 None => {
-                    let (settings, starts) = (&self.inner.settings, &self.inner.starts);
-                    Arc::new(Upstream::new(config, settings.clone(), starts.clone()))
+                    let Inner { settings, starts, common, .. } = &*self.inner;
+                    let (starts, common) = (starts.clone(), common.clone());
+                    Arc::new(Upstream::new(config, settings.clone(), starts, common))
                 }
             });
         }
@@ -213,12 +241,19 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let (phase, left) = upstream.phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         error,
-        calls: upstream.calls(),
+        breaker: match phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::Probing => BreakerState::Probing,
+        },
+        retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
+        counts: upstream.counts(),
         pid,
         problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
     }

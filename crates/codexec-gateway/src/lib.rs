@@ -22,7 +22,10 @@ pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
-pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use gateway::{
+    BreakerState, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo,
+};
 pub use search::Detail;
 pub use settings::Settings;
+pub use upstream::{CallCounts, Latency};
 pub use warden::{Warden, serve_warden};

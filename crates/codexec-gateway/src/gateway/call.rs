@@ -9,7 +9,7 @@ use super::Gateway;
 use crate::{
     catalogue::{Entry, find_server, pairs},
     unwrap::unwrap,
-    upstream::{Connection, Upstream, UpstreamError},
+    upstream::{Listing, Upstream, UpstreamError},
 };
 
 impl Gateway {
@@ -95,12 +95,16 @@ impl Gateway {
             return Err(denied(Denied::Server, server, tool));
         }
         let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
-        let (upstream, connection) = match (self.connected(server).await, checked) {
-            (Ok(connected), _) => connected,
-            (Err(_), Err(denied)) => return Err(denied),
-            (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
+        let Some(upstream) = self.upstream(server) else {
+            return Err(not_found(&format!("no server \"{server}\""), &[]));
         };
-        let listing = upstream.listing().unwrap_or_default();
+        let listing = match (listing(&upstream, tool).await, checked) {
+            (Ok(listing), _) => listing,
+            (Err(_), Err(denied)) => return Err(denied),
+            (Err(err), Ok(())) => {
+                return Err(upstream_error(server, &err).about(server.as_str(), tool));
+            }
+        };
         // Decided on the real name, which an alias may stand for.
         let found = listing.find(tool);
         let real = found.map_or(tool, |found| found.name.as_str());
@@ -116,25 +120,12 @@ impl Gateway {
             }
         };
         let Value::Object(args) = args else { return Ok(Json::null()) };
-        let result = upstream.call(&connection, real, args).await;
+        let result = upstream.call(real, args, None).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
         let value = unwrap(result).map_err(|err| {
             about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
         })?;
         self.bounded(&value).map_err(about)
-    }
-
-    async fn connected(
-        &self,
-        server: &ServerName,
-    ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
-        let Some(upstream) = self.upstream(server) else {
-            return Err(not_found(&format!("no server \"{server}\""), &[]));
-        };
-        match upstream.connected().await {
-            Ok(connection) => Ok((upstream, connection)),
-            Err(err) => Err(upstream_error(server, &err)),
-        }
     }
 
     pub(super) fn no_tool(
@@ -162,6 +153,15 @@ impl Gateway {
         let message = format!("the result has {bytes} bytes; at most {limit} fit; ask for less");
         Err(CallError::new(CallCode::UpstreamError, message))
     }
+}
+
+/// The list that has the tool, if any has: one from before may be out of date.
+async fn listing(upstream: &Arc<Upstream>, tool: &str) -> Result<Arc<Listing>, UpstreamError> {
+    let listing = upstream.listed().await?;
+    if listing.find(tool).is_some() || upstream.connected().await.is_err() {
+        return Ok(listing);
+    }
+    upstream.listed().await
 }
 
 /// Nothing at all stands for no arguments.

@@ -1,19 +1,20 @@
 //! What we are to an upstream: the side of the protocol that it may speak to.
 
-use std::sync::Arc;
-
 use rmcp::{
     RoleClient,
     handler::client::ClientHandler,
-    model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
+    model::{
+        ClientCapabilities, ClientConfig, Implementation, NumberOrString,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    },
     service::NotificationContext,
 };
-use tokio::sync::Notify;
+
+use super::{connection::News, progress::Progress};
 
 /// A client that can do nothing but call.
 pub(super) struct Client {
-    /// Told when the server says that its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) news: News,
 }
 
 impl ClientHandler for Client {
@@ -24,6 +25,17 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.news.changed.notify_one();
+    }
+
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
+        let progress = Progress::new(told.progress, told.total, told.message.as_deref());
+        self.news.progress.tell(token, progress);
+        self.news.sign();
     }
 }
