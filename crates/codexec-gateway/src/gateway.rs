@@ -29,7 +29,7 @@ use crate::{
     bell::Bell,
     catalogue::Catalogue,
     observed::Observed,
-    upstream::{State, Upstream},
+    upstream::{CallCounts, Phase, Shared, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -49,6 +49,8 @@ struct Inner {
     fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    common: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
     names: Mutex<direct::Names>,
     bell: Bell,
@@ -76,8 +78,10 @@ pub struct ServerHealth {
     /// The list is an old one, kept until the server gives a new one.
     pub stale: bool,
     pub error: Option<String>,
-    /// Tool calls sent to it.
-    pub calls: u64,
+    pub breaker: BreakerState,
+    /// Calls are refused for so many seconds from now.
+    pub retry_s: Option<u64>,
+    pub counts: CallCounts,
     pub pid: Option<u32>,
     /// What was wrong with its list, in sentences.
     pub problems: Vec<String>,
@@ -91,6 +95,27 @@ pub enum ServerState {
     Starting,
     Ready,
     Failed,
+}
+
+/// Whether calls to a server are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    Closed,
+    /// It failed too often in a row.
+    Open,
+    /// It failed too often, and one call is on its way to see whether that is over.
+    Probing,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Probing => "probing",
+        }
+    }
 }
 
 impl ServerState {
@@ -108,7 +133,9 @@ impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
         let observed = Observed::new(settings.home.as_ref());
+        let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
+            common: Arc::new(common),
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
@@ -150,9 +177,14 @@ impl Gateway {
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
                 None => {
-                    let (settings, starts) = (&self.inner.settings, &self.inner.starts);
-                    let bell = self.inner.bell.clone();
-                    Arc::new(Upstream::new(config, settings.clone(), starts.clone(), bell))
+                    let Inner { settings, starts, common, bell, .. } = &*self.inner;
+                    let shared = Shared {
+                        settings: settings.clone(),
+                        starts: starts.clone(),
+                        common: common.clone(),
+                        bell: bell.clone(),
+                    };
+                    Arc::new(Upstream::new(config, shared))
                 }
             });
         }
@@ -288,6 +320,7 @@ fn health(upstream: &Upstream) -> ServerHealth {
     let listing = upstream.listing();
     let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
     problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
+    let (phase, left) = upstream.phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
@@ -295,7 +328,13 @@ fn health(upstream: &Upstream) -> ServerHealth {
         held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
         stale: upstream.shelf().is_stale(),
         error,
-        calls: upstream.calls(),
+        breaker: match phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::Probing => BreakerState::Probing,
+        },
+        retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
+        counts: upstream.counts(),
         pid,
         problems,
     }

@@ -30,12 +30,13 @@ pub use config::{
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
 pub use gateway::{
-    ApproveError, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost, ServerHealth,
-    ServerState, ToolInfo,
+    ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
+    ServerHealth, ServerState, ToolInfo,
 };
 pub use search::Detail;
 pub use settings::Settings;
 pub use shelf::CacheUse;
 pub use trust::{Line, Sign, Waiting};
 pub use types::Voice;
+pub use upstream::{CallCounts, Latency};
 pub use warden::{Warden, serve_warden};

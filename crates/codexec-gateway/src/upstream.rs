@@ -1,63 +1,73 @@
 //! One upstream: started when somebody needs it, once for all who do, and started again after
 //! it died.
 
+mod breaker;
+mod call;
 mod callers;
 mod changes;
 mod client;
 mod connection;
+mod counts;
 mod failure;
 mod follow;
+mod gate;
 mod incoming;
 mod listing;
 mod open;
 mod owner;
 mod process;
+mod progress;
 mod stdio;
+mod theirs;
 
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
-use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use callers::{Callers, QUESTIONS, Waiting};
+pub(crate) use breaker::Phase;
 pub(crate) use connection::Connection;
+pub use counts::{CallCounts, Latency};
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
 
-use crate::{Caller, ServerConfig, Settings, bell::Bell, shelf::Shelf, tool::Tool};
+use self::{breaker::Breaker, counts::Counts, gate::Gate};
+use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
 
-/// Calls that one server works on at a time; the others wait within their own time.
-const CALLS_AT_ONCE: usize = 100;
-/// With all that somebody was asked meanwhile.
-const LONGEST_CALL: Duration = Duration::from_secs(2 * 60 * 60);
+/// A server that takes longer to start no longer keeps others from it.
+const START_TURN: Duration = Duration::from_secs(3);
+
+/// What all servers have in common.
+pub(crate) struct Shared {
+    pub(crate) settings: Arc<Settings>,
+    /// How many servers may start at the same time.
+    pub(crate) starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    pub(crate) common: Arc<Semaphore>,
+    /// Rung at every new list.
+    pub(crate) bell: Bell,
+}
 
 pub(crate) struct Upstream {
     config: ServerConfig,
-    settings: Arc<Settings>,
-    /// How many servers may start at the same time, shared by all.
-    starts: Arc<Semaphore>,
+    shared: Shared,
     state: watch::Sender<State>,
     /// The last list there was; it outlives the process it came from.
     shelf: Arc<Shelf>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
-    slots: Semaphore,
-    calls: AtomicU64,
-    /// Whom the server may ask something.
-    callers: Arc<Callers>,
-    /// Rung at every new list.
-    bell: Bell,
+    gate: Gate,
+    breaker: Mutex<Breaker>,
+    counts: Counts,
     /// Discovery has waited for it once, in vain.
     was_slow: AtomicBool,
     shut: CancellationToken,
@@ -72,24 +82,18 @@ pub(crate) enum State {
 }
 
 impl Upstream {
-    pub(crate) fn new(
-        config: ServerConfig,
-        settings: Arc<Settings>,
-        starts: Arc<Semaphore>,
-        bell: Bell,
-    ) -> Upstream {
+    pub(crate) fn new(config: ServerConfig, shared: Shared) -> Upstream {
+        let settings = &shared.settings;
         Upstream {
-            shelf: Arc::new(Shelf::new(&config, &settings)),
+            shelf: Arc::new(Shelf::new(&config, settings)),
+            gate: Gate::new(settings, &config.narrow),
+            breaker: Mutex::new(Breaker::new(settings.breaker_open)),
             config,
-            settings,
-            starts,
+            shared,
             state: watch::Sender::new(State::Idle),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
-            slots: Semaphore::new(CALLS_AT_ONCE),
-            calls: AtomicU64::new(0),
-            callers: Arc::default(),
-            bell,
+            counts: Counts::default(),
             was_slow: AtomicBool::new(false),
             shut: CancellationToken::new(),
         }
@@ -107,8 +111,20 @@ impl Upstream {
         self.state.borrow().clone()
     }
 
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
+    pub(crate) fn counts(&self) -> CallCounts {
+        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting());
+        CallCounts { in_flight, waiting, ..self.counts.now() }
+    }
+
+    /// Whether calls are let through, and if not, for how long not.
+    pub(crate) fn phase(&self) -> (Phase, Option<Duration>) {
+        let (now, breaker) = (Instant::now(), self.breaker());
+        let open = match breaker.phase() {
+            Phase::Open { until } => Some(until),
+            Phase::Closed { .. } | Phase::Probing => None,
+        };
+        let until = open.max(breaker.held_until(now));
+        (breaker.phase(), until.map(|until| until.saturating_duration_since(now)))
     }
 
     /// The tools as last listed; `None` before the first list.
@@ -180,58 +196,6 @@ impl Upstream {
         self.state()
     }
 
-    /// A place among those whom the server may ask something.
-    pub(crate) fn enter(&self, caller: &Caller) -> Waiting<'_> {
-        self.callers.enter(caller)
-    }
-
-    /// Calls a tool and gives its raw result. `waiting`: the time in which somebody is asked
-    /// does not count.
-    pub(crate) async fn call(
-        &self,
-        connection: &Connection,
-        tool: &Arc<Tool>,
-        params: CallToolRequestParams,
-        waiting: Option<&Waiting<'_>>,
-    ) -> Result<Value, UpstreamError> {
-        let limit = self.settings.call_timeout;
-        let deadline = Instant::now() + limit;
-        let slot = tokio::time::timeout_at(deadline, self.slots.acquire()).await;
-        let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
-        if !self.is_agreed(connection, tool) {
-            return Err(UpstreamError::Outdated);
-        }
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let left = deadline.saturating_duration_since(Instant::now());
-        let answer = match waiting {
-            None => connection.request(request, left).await,
-            Some(waiting) => tokio::select! {
-                answer = connection.request(request, LONGEST_CALL) => answer,
-                () = waiting.time_is_up(left) => return Err(UpstreamError::Timeout(limit)),
-            },
-        };
-        answer.map_err(|err| match err {
-            UpstreamError::Timeout(_) => UpstreamError::Timeout(limit),
-            other => other,
-        })
-    }
-
-    /// Asks for something that is no tool call, and counts like one.
-    pub(crate) async fn ask(
-        &self,
-        connection: &Connection,
-        method: &'static str,
-        params: Value,
-    ) -> Result<Value, UpstreamError> {
-        let limit = self.settings.call_timeout;
-        let slot = tokio::time::timeout(limit, self.slots.acquire()).await;
-        let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        connection.request(request, limit).await
-    }
-
     /// Ends the server and starts it no more.
     pub(crate) async fn shutdown(&self) {
         self.shut.cancel();
@@ -283,15 +247,30 @@ impl Upstream {
     }
 
     async fn open(&self) -> Result<Connection, UpstreamError> {
-        let Ok(_start) = self.starts.acquire().await else { return Err(UpstreamError::ShutDown) };
         let last = self.started_at.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(last) = last {
             tokio::time::sleep_until(last + failure::FIRST_RETRY).await;
         }
+        let Ok(turn) = self.shared.starts.acquire().await else {
+            return Err(UpstreamError::ShutDown);
+        };
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-        let deadline = now + self.settings.startup_timeout;
-        let connection = open::open(&self.config, &self.settings, &self.callers, deadline).await?;
+        self.counts.started();
+        let limit =
+            self.config.narrow.startup_timeout.unwrap_or(self.shared.settings.startup_timeout);
+        let mut opening = std::pin::pin!(self.open_until(now + limit));
+        match tokio::time::timeout(START_TURN, &mut opening).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                drop(turn);
+                opening.await
+            }
+        }
+    }
+
+    async fn open_until(&self, deadline: Instant) -> Result<Connection, UpstreamError> {
+        let connection = open::open(&self.config, &self.shared.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match self.list(&connection, left).await {
             Ok(()) => Ok(connection),

@@ -10,7 +10,7 @@ use super::{Gateway, rounds::call_to_the_end};
 use crate::{
     tool::Tool,
     unwrap::unwrap,
-    upstream::{Connection, Upstream, UpstreamError},
+    upstream::{Upstream, UpstreamError},
 };
 
 impl Gateway {
@@ -64,45 +64,35 @@ impl Gateway {
             return Err(denied(Denied::Server, server, tool));
         }
         let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
-        let (upstream, connection) = match (self.connected(server).await, checked) {
-            (Ok(connected), _) => connected,
-            (Err(_), Err(denied)) => return Err(denied),
-            (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
-        };
-        let agreed = upstream.agreed(&connection).await;
-        agreed.map_err(|err| upstream_error(server, &err).about(server.as_str(), tool))?;
-        let found = self.usable(&upstream, tool, allowed).await?;
-        let real = found.name.as_str();
-        let about = |err: CallError| err.about(server.as_str(), real);
-        let args = arguments(args).map_err(about)?;
-        let args = match found.arguments().check(&found.input_schema, &args) {
-            Ok(()) => args,
-            Err(wrong) => {
+        let upstream = self.known(server)?;
+        if let Err(err) = settle(&upstream, tool).await {
+            checked?;
+            return Err(upstream_error(server, &err).about(server.as_str(), tool));
+        }
+        let args = arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
+        let mut is_second = false;
+        loop {
+            let found = self.usable(&upstream, tool, allowed).await?;
+            let real = found.name.as_str();
+            let about = |err: CallError| err.about(server.as_str(), real);
+            if let Err(wrong) = found.arguments().check(&found.input_schema, &args) {
                 let message = format!("{server}.{real}: {wrong}");
                 return Err(about(CallError::new(CallCode::InvalidArgs, message)));
             }
-        };
-        let params = CallToolRequestParams::new(real.to_owned());
-        let params = match args {
-            Value::Object(args) => params.with_arguments(args),
-            _ => params,
-        };
-        let result = call_to_the_end(&upstream, &connection, &found, params, &self.caller).await;
-        let result = result.map_err(|err| about(upstream_error(server, &err)))?;
-        Ok((found, result))
+            let mut params = CallToolRequestParams::new(real.to_owned());
+            params.arguments = args.as_object().cloned();
+            match call_to_the_end(&upstream, &found, params, &self.caller).await {
+                // The list in which it was found was an old one.
+                Err(UpstreamError::Outdated) if !is_second => is_second = true,
+                Err(err) => return Err(about(upstream_error(server, &err))),
+                Ok(result) => return Ok((found, result)),
+            }
+        }
     }
 
-    pub(super) async fn connected(
-        &self,
-        server: &ServerName,
-    ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
-        let Some(upstream) = self.upstream(server) else {
-            return Err(not_found(&format!("no server \"{server}\""), &[]));
-        };
-        match upstream.connected().await {
-            Ok(connection) => Ok((upstream, connection)),
-            Err(err) => Err(upstream_error(server, &err)),
-        }
+    pub(super) fn known(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let gone = || not_found(&format!("no server \"{server}\""), &[]);
+        self.upstream(server).ok_or_else(gone)
     }
 
     pub(super) fn no_tool(
@@ -129,6 +119,16 @@ impl Gateway {
         }
         let message = format!("the result has {bytes} bytes; at most {limit} fit; ask for less");
         Err(CallError::new(CallCode::UpstreamError, message))
+    }
+}
+
+/// Sees to a list that has the tool, if any has: one from before may be out of date.
+async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
+    match upstream.listing() {
+        Some(listing) if listing.find(tool).is_some() => Ok(()),
+        // It is known by what it had, whatever keeps it from starting now.
+        Some(_) => upstream.connected().await.map(drop).or(Ok(())),
+        None => upstream.connected().await.map(drop),
     }
 }
 

@@ -2,19 +2,10 @@
 //! any answer that follows it is passed on.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use rmcp::{
-    RoleClient,
-    model::{JsonRpcMessage, ServerNotification},
-    service::{RxJsonRpcMessage, TxJsonRpcMessage},
-    transport::Transport,
-};
 use tokio::sync::{Notify, watch};
 
 /// How often a server said it, and how far we have followed.
@@ -64,36 +55,5 @@ impl Changes {
         let mut followed = self.followed.subscribe();
         let arrived = followed.wait_for(|followed| *followed >= count);
         tokio::time::timeout(limit, arrived).await.is_ok_and(|arrived| arrived.is_ok())
-    }
-}
-
-/// A transport that is listened in to.
-pub(super) struct Watched<T> {
-    pub(super) inner: T,
-    pub(super) changes: Arc<Changes>,
-}
-
-impl<T: Transport<RoleClient>> Transport<RoleClient> for Watched<T> {
-    type Error = T::Error;
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.inner.send(item)
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        let message = self.inner.receive().await?;
-        if let JsonRpcMessage::Notification(notification) = &message
-            && let ServerNotification::ToolListChangedNotification(_) = notification.notification
-        {
-            self.changes.heard();
-        }
-        Some(message)
-    }
-
-    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
-        self.inner.close()
     }
 }

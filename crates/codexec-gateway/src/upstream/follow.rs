@@ -21,11 +21,11 @@ impl Upstream {
         connection: &Connection,
         limit: Duration,
     ) -> Result<(), UpstreamError> {
-        let changes = connection.changes.count();
+        let changes = connection.changes().count();
         let listing = listing::list(connection, limit).await?;
         self.shelf.put(listing, connection.version()).await;
-        connection.changes.follow(changes);
-        self.bell.ring();
+        connection.changes().follow(changes);
+        self.shared.bell.ring();
         Ok(())
     }
 
@@ -35,12 +35,12 @@ impl Upstream {
             let life = self.listing().and_then(|listing| listing.life).unwrap_or(listing::LIFE);
             let due = Instant::now() + life;
             tokio::select! {
-                () = connection.changes.next() => {}
+                () = connection.changes().next() => {}
                 () = tokio::time::sleep_until(due) => {}
                 () = connection.gone() => break,
                 () = self.shut.cancelled() => return,
             }
-            let pause = match self.list(connection, self.settings.call_timeout).await {
+            let pause = match self.list(connection, self.shared.settings.call_timeout).await {
                 Ok(()) => PAUSE,
                 Err(error) => {
                     tracing::debug!(server = %self.config.name, %error, "it did not list again");
@@ -60,12 +60,12 @@ impl Upstream {
     /// Waits until our list is as new as the server's own word about it, so that no call goes by
     /// a definition that is no more.
     pub(crate) async fn agreed(&self, connection: &Connection) -> Result<(), UpstreamError> {
-        if connection.changes.is_followed() {
+        if connection.changes().is_followed() {
             return Ok(());
         }
-        let patience = PATIENCE.min(self.settings.call_timeout);
+        let patience = PATIENCE.min(self.shared.settings.call_timeout);
         tokio::select! {
-            is_followed = connection.changes.followed(patience) => {
+            is_followed = connection.changes().followed(patience) => {
                 if is_followed { Ok(()) } else { Err(UpstreamError::Unlisted) }
             }
             () = connection.gone() => Err(connection.ended().await),
@@ -76,7 +76,7 @@ impl Upstream {
     pub(super) fn is_agreed(&self, connection: &Connection, tool: &Arc<Tool>) -> bool {
         let listing = self.listing();
         let now = listing.as_ref().and_then(|listing| listing.find(&tool.name));
-        connection.changes.is_followed()
+        connection.changes().is_followed()
             && now.is_some_and(|now| Arc::ptr_eq(now, tool) || now.raw == tool.raw)
     }
 }

@@ -28,4 +28,5 @@ mod resources;
 mod startup;
 mod support;
 mod types;
+mod upstreams;
 mod world;
