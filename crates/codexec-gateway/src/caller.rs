@@ -114,10 +114,10 @@ impl Caller {
 }
 
 /// A question that waits; counted while this is held.
-pub(crate) struct Open<'a>(&'a watch::Sender<u32>);
+struct Open<'a>(&'a watch::Sender<u32>);
 
 impl Open<'_> {
-    pub(crate) fn new(open: &watch::Sender<u32>) -> Open<'_> {
+    fn new(open: &watch::Sender<u32>) -> Open<'_> {
         open.send_modify(|open| *open += 1);
         Open(open)
     }

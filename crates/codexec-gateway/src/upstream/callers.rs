@@ -9,15 +9,14 @@ use std::{
     time::Duration,
 };
 
+use codexec_types::ServerName;
 use serde_json::{Map, Value};
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep},
-};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Caller,
-    caller::{Open, cancelled, declined},
+    caller::{cancelled, declined},
 };
 
 /// Questions that one call may ask.
@@ -34,8 +33,18 @@ pub(crate) struct Callers {
 struct Call {
     caller: Caller,
     asked: AtomicU32,
-    /// Questions that are being answered: the call's clock stands still.
-    open: watch::Sender<u32>,
+    still: Mutex<Still>,
+    /// Nobody waits for it any more.
+    is_over: CancellationToken,
+}
+
+/// The time in which somebody was asked: the call's clock stood still.
+#[derive(Debug, Default)]
+struct Still {
+    before: Duration,
+    /// Questions that are being answered, and since when there are any.
+    open: u32,
+    since: Option<Instant>,
 }
 
 /// A place among the callers; left by dropping it.
@@ -47,9 +56,9 @@ pub(crate) struct Waiting<'a> {
 
 impl Callers {
     pub(crate) fn enter(&self, caller: &Caller) -> Waiting<'_> {
-        let call =
-            Call { caller: caller.clone(), asked: AtomicU32::new(0), open: watch::Sender::new(0) };
-        let call = Arc::new(call);
+        let (asked, still) = (AtomicU32::new(0), Mutex::default());
+        let is_over = CancellationToken::new();
+        let call = Arc::new(Call { caller: caller.clone(), asked, still, is_over });
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let id = calls.last_key_value().map_or(0, |(last, _)| last + 1);
         calls.insert(id, call.clone());
@@ -58,20 +67,13 @@ impl Callers {
 
     /// A request that the server sends by itself does not say which call it belongs to: the
     /// oldest is asked, and without any it is declined.
-    pub(super) async fn ask(
-        &self,
-        server: &codexec_types::ServerName,
-        params: Map<String, Value>,
-    ) -> Value {
-        let oldest = self.oldest();
-        match oldest {
+    pub(super) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
+        match self.oldest() {
             Some(call) => call.ask(server, params).await,
             None => declined(),
         }
     }
-}
 
-impl Callers {
     fn oldest(&self) -> Option<Arc<Call>> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.first_key_value().map(|(_, call)| call.clone())
@@ -79,39 +81,26 @@ impl Callers {
 }
 
 impl Call {
-    async fn ask(&self, server: &codexec_types::ServerName, params: Map<String, Value>) -> Value {
+    async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             return cancelled();
         }
-        let _open = Open::new(&self.open);
-        self.caller.ask(server, params).await
+        let _open = Open::new(&self.still);
+        let answer = self.is_over.run_until_cancelled(self.caller.ask(server, params)).await;
+        answer.unwrap_or_else(cancelled)
     }
 }
 
 impl Waiting<'_> {
     /// A question of the very call.
-    pub(crate) async fn ask(
-        &self,
-        server: &codexec_types::ServerName,
-        params: Map<String, Value>,
-    ) -> Value {
+    pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
         self.call.ask(server, params).await
     }
 
-    /// Ends after `limit`, not counting the time in which somebody is asked.
-    pub(crate) async fn time_is_up(&self, limit: Duration) {
-        let mut open = self.call.open.subscribe();
-        let mut left = limit;
-        loop {
-            let begun = Instant::now();
-            tokio::select! {
-                () = sleep(left) => return,
-                _ = open.wait_for(|open| *open > 0) => {}
-            }
-            left = left.saturating_sub(begun.elapsed());
-            // The sender is ours: it is there.
-            let _ = open.wait_for(|open| *open == 0).await;
-        }
+    /// How long the call's clock has stood still.
+    pub(crate) fn stood(&self) -> Duration {
+        let still = self.call.still.lock().unwrap_or_else(PoisonError::into_inner);
+        still.before + still.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 }
 
@@ -119,5 +108,28 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let mut calls = self.callers.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.remove(&self.id);
+        self.call.is_over.cancel();
+    }
+}
+
+/// A question that is being answered.
+struct Open<'a>(&'a Mutex<Still>);
+
+impl Open<'_> {
+    fn new(still: &Mutex<Still>) -> Open<'_> {
+        let mut now = still.lock().unwrap_or_else(PoisonError::into_inner);
+        now.open += 1;
+        now.since.get_or_insert_with(Instant::now);
+        Open(still)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        let mut still = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        still.open = still.open.saturating_sub(1);
+        if still.open == 0 {
+            still.before += still.since.take().map(|since| since.elapsed()).unwrap_or_default();
+        }
     }
 }
