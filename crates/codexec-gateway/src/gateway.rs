@@ -23,7 +23,7 @@ use crate::{
     Caller, ServerConfig, Settings,
     bell::Bell,
     catalogue::Catalogue,
-    upstream::{State, Upstream},
+    upstream::{CallCounts, Phase, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -43,6 +43,8 @@ struct Inner {
     fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    common: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
     names: Mutex<direct::Names>,
     bell: Bell,
@@ -65,8 +67,10 @@ pub struct ServerHealth {
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
     pub error: Option<String>,
-    /// Tool calls sent to it.
-    pub calls: u64,
+    pub breaker: BreakerState,
+    /// Calls are refused for so many seconds from now.
+    pub retry_s: Option<u64>,
+    pub counts: CallCounts,
     pub pid: Option<u32>,
     /// What was wrong with its list, in sentences.
     pub problems: Vec<String>,
@@ -80,6 +84,27 @@ pub enum ServerState {
     Starting,
     Ready,
     Failed,
+}
+
+/// Whether calls to a server are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    Closed,
+    /// It failed too often in a row.
+    Open,
+    /// It failed too often, and one call is on its way to see whether that is over.
+    Probing,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Probing => "probing",
+        }
+    }
 }
 
 impl ServerState {
@@ -96,7 +121,9 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
+            common: Arc::new(common),
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
@@ -137,9 +164,9 @@ impl Gateway {
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
                 None => {
-                    let (settings, starts) = (&self.inner.settings, &self.inner.starts);
-                    let bell = self.inner.bell.clone();
-                    Arc::new(Upstream::new(config, settings.clone(), starts.clone(), bell))
+                    let Inner { settings, starts, common, bell, .. } = &*self.inner;
+                    let (starts, common, bell) = (starts.clone(), common.clone(), bell.clone());
+                    Arc::new(Upstream::new(config, settings.clone(), starts, common, bell))
                 }
             });
         }
@@ -246,12 +273,19 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let (phase, left) = upstream.phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         error,
-        calls: upstream.calls(),
+        breaker: match phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::Probing => BreakerState::Probing,
+        },
+        retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
+        counts: upstream.counts(),
         pid,
         problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
     }

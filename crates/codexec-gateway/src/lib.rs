@@ -26,8 +26,10 @@ pub use config::{
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
 pub use gateway::{
-    DirectTool, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo,
+    BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState,
+    ToolInfo,
 };
 pub use search::Detail;
 pub use settings::Settings;
+pub use upstream::{CallCounts, Latency};
 pub use warden::{Warden, serve_warden};

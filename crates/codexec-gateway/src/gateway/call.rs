@@ -10,7 +10,7 @@ use super::{Gateway, rounds::call_to_the_end};
 use crate::{
     catalogue::{Entry, find_server, pairs},
     unwrap::unwrap,
-    upstream::{Connection, Upstream, UpstreamError},
+    upstream::{Listing, Upstream, UpstreamError},
 };
 
 impl Gateway {
@@ -112,12 +112,14 @@ impl Gateway {
             return Err(denied(Denied::Server, server, tool));
         }
         let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
-        let (upstream, connection) = match (self.connected(server).await, checked) {
-            (Ok(connected), _) => connected,
+        let upstream = self.known(server)?;
+        let listing = match (listing(&upstream, tool).await, checked) {
+            (Ok(listing), _) => listing,
             (Err(_), Err(denied)) => return Err(denied),
-            (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
+            (Err(err), Ok(())) => {
+                return Err(upstream_error(server, &err).about(server.as_str(), tool));
+            }
         };
-        let listing = upstream.listing().unwrap_or_default();
         // Decided on the real name, which an alias may stand for.
         let found = listing.find(tool);
         let real = found.map_or(tool, |found| found.name.as_str());
@@ -137,22 +139,15 @@ impl Gateway {
             Value::Object(args) => params.with_arguments(args),
             _ => params,
         };
-        let result = call_to_the_end(&upstream, &connection, params, &self.caller).await;
+        let result = call_to_the_end(&upstream, params, &self.caller).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
         Ok((real.to_owned(), result))
     }
 
-    pub(super) async fn connected(
-        &self,
-        server: &ServerName,
-    ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
-        let Some(upstream) = self.upstream(server) else {
-            return Err(not_found(&format!("no server \"{server}\""), &[]));
-        };
-        match upstream.connected().await {
-            Ok(connection) => Ok((upstream, connection)),
-            Err(err) => Err(upstream_error(server, &err)),
-        }
+    /// A server that may just have been taken away.
+    pub(super) fn known(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let gone = || not_found(&format!("no server \"{server}\""), &[]);
+        self.upstream(server).ok_or_else(gone)
     }
 
     pub(super) fn no_tool(
@@ -180,6 +175,15 @@ impl Gateway {
         let message = format!("the result has {bytes} bytes; at most {limit} fit; ask for less");
         Err(CallError::new(CallCode::UpstreamError, message))
     }
+}
+
+/// The list that has the tool, if any has: one from before may be out of date.
+async fn listing(upstream: &Arc<Upstream>, tool: &str) -> Result<Arc<Listing>, UpstreamError> {
+    let listing = upstream.listed().await?;
+    if listing.find(tool).is_some() || upstream.connected().await.is_err() {
+        return Ok(listing);
+    }
+    upstream.listed().await
 }
 
 /// Nothing at all stands for no arguments.

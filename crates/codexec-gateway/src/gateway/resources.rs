@@ -80,17 +80,17 @@ impl Gateway {
     }
 
     async fn list_of(&self, list: List, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let (upstream, connection) = self.connected(server).await?;
+        let upstream = self.known(server)?;
         let mut things = Vec::new();
         let mut cursors = HashSet::new();
         let mut params = json!({});
         for _ in 0..PAGES {
-            let page = match upstream.ask(&connection, list.method, params).await {
+            let page = match upstream.ask(list.method, params).await {
                 Ok(page) => page,
                 // A server without them is a server.
                 Err(UpstreamError::NoSuchMethod) => break,
                 // What came before the failure is still good.
-                Err(_) if !things.is_empty() && !connection.is_gone() => break,
+                Err(_) if !things.is_empty() => break,
                 Err(error) => return Err(upstream_error(server, &error)),
             };
             let found = page.get(list.key).and_then(Value::as_array);
@@ -148,12 +148,12 @@ impl Gateway {
         params: Value,
         what: &str,
     ) -> Result<Value, CallError> {
-        let (upstream, connection) = self.connected(server).await?;
+        let upstream = self.known(server)?;
         let failed = |why: &str| {
             let message = format!("server \"{server}\", {what}: {why}");
             CallError::new(CallCode::UpstreamError, message)
         };
-        let result = upstream.ask(&connection, method, params).await;
+        let result = upstream.ask(method, params).await;
         let result = result.map_err(|error| match error {
             UpstreamError::NoSuchMethod => failed("it has none"),
             other => failed(&other.to_string()),

@@ -1,66 +1,75 @@
 //! A call may take several rounds: a server of the newer kind gives back questions instead of a
 //! result, and is called again with the answers.
 
+use std::sync::Arc;
+
 use rmcp::model::{CallToolRequestParams, InputResponses};
 use serde_json::{Map, Value};
 
 use crate::{
     Caller,
-    upstream::{Connection, QUESTIONS, Upstream, UpstreamError, Waiting},
+    clean::{clean_line, cut},
+    upstream::{Upstream, UpstreamError},
 };
+
+const ROUNDS: usize = 10;
+/// Questions that one round may ask.
+const QUESTIONS: usize = 10;
 
 /// Calls until there is a result.
 pub(super) async fn call_to_the_end(
-    upstream: &Upstream,
-    connection: &Connection,
+    upstream: &Arc<Upstream>,
     params: CallToolRequestParams,
     caller: &Caller,
 ) -> Result<Value, UpstreamError> {
     if !caller.can_answer() {
-        return upstream.call(connection, params, None).await;
+        return upstream.call(params, caller).await;
     }
-    let waiting = upstream.enter(caller);
     let mut next = params.clone();
-    for _ in 0..=QUESTIONS {
-        let result = upstream.call(connection, next, Some(&waiting)).await?;
+    for _ in 0..=ROUNDS {
+        let result = upstream.call(next, caller).await?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }
         next = params.clone();
         next.request_state = text(&result, "requestState");
-        next.input_responses = answers(upstream, &result, &waiting).await?;
+        next.input_responses = answers(upstream, &result, caller).await?;
         if next.request_state.is_none() && next.input_responses.is_none() {
-            let why = "it wants input and does not say which".to_owned();
-            return Err(UpstreamError::Refused(why));
+            return Err(refused("it wants input and does not say which".to_owned()));
         }
     }
-    let why = format!("it wanted input more than {QUESTIONS} times");
-    Err(UpstreamError::Refused(why))
+    Err(refused(format!("it wanted input more than {ROUNDS} times")))
 }
 
 async fn answers(
     upstream: &Upstream,
     result: &Value,
-    waiting: &Waiting<'_>,
+    caller: &Caller,
 ) -> Result<Option<InputResponses>, UpstreamError> {
     let Some(requests) = result.get("inputRequests").and_then(Value::as_object) else {
         return Ok(None);
     };
+    if requests.len() > QUESTIONS {
+        return Err(refused(format!("it asks more than {QUESTIONS} questions at once")));
+    }
     let mut responses = InputResponses::new();
     for (key, request) in requests {
         let method = text(request, "method").unwrap_or_default();
         if method != "elicitation/create" {
-            let method = crate::clean::cut(&crate::clean::clean_line(&method), 100);
-            let why = format!("it wants {method:?} of us, which is not supported");
-            return Err(UpstreamError::Refused(why));
+            let method = cut(&clean_line(&method), 100);
+            return Err(refused(format!("it wants {method:?} of us, which is not supported")));
         }
         let params = match request.get("params") {
             Some(Value::Object(params)) => params.clone(),
             Some(_) | None => Map::new(),
         };
-        responses.insert(key.clone(), waiting.ask(upstream.name(), params).await);
+        responses.insert(key.clone(), caller.ask(upstream.name(), params).await);
     }
     Ok(Some(responses))
+}
+
+fn refused(why: String) -> UpstreamError {
+    UpstreamError::Refused(why)
 }
 
 fn text(value: &Value, key: &str) -> Option<String> {

@@ -20,17 +20,18 @@ use crate::{
 };
 
 /// Questions that one call may ask.
-pub(crate) const QUESTIONS: u32 = 10;
+pub(super) const QUESTIONS: u32 = 10;
 
 /// The calls of one server that somebody can be asked about, oldest first.
 #[derive(Debug, Default)]
-pub(crate) struct Callers {
+pub(super) struct Callers {
     calls: Mutex<BTreeMap<u64, Arc<Call>>>,
 }
 
 /// One call that waits for its answer.
 #[derive(Debug)]
 struct Call {
+    server: ServerName,
     caller: Caller,
     asked: AtomicU32,
     still: Mutex<Still>,
@@ -48,17 +49,18 @@ struct Still {
 }
 
 /// A place among the callers; left by dropping it.
-pub(crate) struct Waiting<'a> {
+pub(super) struct Waiting<'a> {
     callers: &'a Callers,
     id: u64,
     call: Arc<Call>,
 }
 
 impl Callers {
-    pub(crate) fn enter(&self, caller: &Caller) -> Waiting<'_> {
+    pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Waiting<'_> {
         let (asked, still) = (AtomicU32::new(0), Mutex::default());
         let is_over = CancellationToken::new();
-        let call = Arc::new(Call { caller: caller.clone(), asked, still, is_over });
+        let (server, caller) = (server.clone(), caller.clone());
+        let call = Arc::new(Call { server, caller, asked, still, is_over });
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let id = calls.last_key_value().map_or(0, |(last, _)| last + 1);
         calls.insert(id, call.clone());
@@ -67,9 +69,9 @@ impl Callers {
 
     /// A request that the server sends by itself does not say which call it belongs to: the
     /// oldest is asked, and without any it is declined.
-    pub(super) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
+    pub(super) async fn ask(&self, params: Map<String, Value>) -> Value {
         match self.oldest() {
-            Some(call) => call.ask(server, params).await,
+            Some(call) => call.ask(params).await,
             None => declined(),
         }
     }
@@ -81,24 +83,19 @@ impl Callers {
 }
 
 impl Call {
-    async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
+    async fn ask(&self, params: Map<String, Value>) -> Value {
         if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
             return cancelled();
         }
         let _open = Open::new(&self.still);
-        let answer = self.is_over.run_until_cancelled(self.caller.ask(server, params)).await;
+        let answer = self.is_over.run_until_cancelled(self.caller.ask(&self.server, params)).await;
         answer.unwrap_or_else(cancelled)
     }
 }
 
 impl Waiting<'_> {
-    /// A question of the very call.
-    pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
-        self.call.ask(server, params).await
-    }
-
     /// How long the call's clock has stood still.
-    pub(crate) fn stood(&self) -> Duration {
+    pub(super) fn stood(&self) -> Duration {
         let still = self.call.still.lock().unwrap_or_else(PoisonError::into_inner);
         still.before + still.since.map(|since| since.elapsed()).unwrap_or_default()
     }
@@ -129,7 +126,11 @@ impl Drop for Open<'_> {
         let mut still = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         still.open = still.open.saturating_sub(1);
         if still.open == 0 {
-            still.before += still.since.take().map(|since| since.elapsed()).unwrap_or_default();
+            let stood = still.since.take().map(|since| since.elapsed());
+            still.before += stood.unwrap_or_default();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

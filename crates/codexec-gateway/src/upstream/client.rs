@@ -1,32 +1,25 @@
 //! What we are to an upstream: the side of the protocol that it may speak to.
 #![expect(deprecated, reason = "to say that we have no roots, one has to name them")]
 
-use std::sync::Arc;
-
-use codexec_types::ServerName;
 use rmcp::{
     ErrorData, RoleClient,
     handler::client::ClientHandler,
     model::{
         ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
         ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-        FormElicitationCapability, Implementation, ListRootsResult, ProtocolVersion,
-        UrlElicitationCapability,
+        FormElicitationCapability, Implementation, ListRootsResult, NumberOrString,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion, UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 
-use super::callers::Callers;
+use super::{connection::News, progress::Progress};
 
 /// A client that calls, and passes questions on to whoever called. It declares neither sampling
 /// nor roots: they are deprecated, and no client behind us is bound to have them.
 pub(super) struct Client {
-    pub(super) server: ServerName,
-    /// Told when the server says that its tools have changed.
-    pub(super) changed: Arc<Notify>,
-    pub(super) callers: Arc<Callers>,
+    pub(super) news: News,
 }
 
 impl Client {
@@ -35,8 +28,9 @@ impl Client {
             Value::Object(params) => params,
             _ => Map::new(),
         };
+        self.news.sign();
         tokio::select! {
-            answer = self.callers.ask(&self.server, params) => answer,
+            answer = self.news.callers.ask(params) => answer,
             () = context.ct.cancelled() => crate::caller::cancelled(),
         }
     }
@@ -55,7 +49,18 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.news.changed.notify_one();
+    }
+
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
+        let progress = Progress::new(told.progress, told.total, told.message.as_deref());
+        self.news.progress.tell(token, progress);
+        self.news.sign();
     }
 
     async fn create_elicitation(

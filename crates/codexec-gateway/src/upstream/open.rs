@@ -1,19 +1,13 @@
 //! From an entry in a file to a server that has shaken hands, over whichever transport.
 
-use std::sync::Arc;
-
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
-    callers::Callers,
     client::Client,
-    connection::{Connection, Wire},
+    connection::{Connection, News, Wire},
     process::{Started, start},
     stdio::Stdio,
 };
@@ -23,15 +17,10 @@ use crate::{RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig};
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Settings,
-    callers: &Arc<Callers>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
-        TransportConfig::Stdio(program) => {
-            let client =
-                |changed| Client { server: config.name.clone(), changed, callers: callers.clone() };
-            open_stdio(program, settings, client, deadline).await
-        }
+        TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
         TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
     }
 }
@@ -39,7 +28,6 @@ pub(super) async fn open(
 async fn open_stdio(
     program: &StdioConfig,
     settings: &Settings,
-    client: impl FnOnce(Arc<Notify>) -> Client,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let mut env = Vec::new();
@@ -53,13 +41,14 @@ async fn open_stdio(
     })?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
-    let changed = Arc::new(Notify::new());
-    let client = client(changed.clone());
-    let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
+    let news = News::default();
+    let client = Client { news: news.clone() };
+    let pipes = (stdin, stdout);
+    let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, changed)),
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, news)),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
             Err(UpstreamError::Start(format!("it refused: {}", error.message)))
         }

@@ -241,6 +241,19 @@ fn check_real(era: Era) {
         }
         assert_eq!(ours, theirs, "{tool}");
     }
+    let call = json!({"name": "everything__trigger-long-running-operation",
+        "arguments": {"duration": 0.2, "steps": 2}});
+    let call = us.with_meta(call, Some("t"));
+    let id = us.client.send("tools/call", &call);
+    let progress = us.next("notifications/progress")["params"].clone();
+    assert_eq!((&progress["progressToken"], &progress["total"]), (&json!("t"), &json!(2.0)));
+    assert!(us.client.wait(id)["result"]["content"][0]["text"].is_string());
+
+    let accept = json!({"action": "accept", "content": {"name": "Ada", "check": true}});
+    let (result, question) =
+        us.asked("everything__trigger-elicitation-request", &json!({}), &accept);
+    assert_eq!(question["requestedSchema"]["required"], json!(["name"]), "{question}");
+    assert!(result["content"].to_string().contains("Ada"), "{result}");
 }
 
 #[test]
