@@ -5,8 +5,6 @@ mod parked;
 mod report;
 
 use codexec_gateway::{Caller, Question};
-use futures::StreamExt as _;
-use futures::stream::FuturesUnordered;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -69,12 +67,10 @@ impl Talk {
         context: &RequestContext<RoleServer>,
         parked: &Parked,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut asking = FuturesUnordered::new();
         let said = loop {
             let question = tokio::select! {
                 said = &mut self.running => break said,
                 Some(question) = self.questions.recv() => question,
-                Some(()) = asking.next() => continue,
                 () = context.ct.cancelled() => {
                     drop(self.cancel);
                     // An execution that was begun is also finished.
@@ -90,7 +86,8 @@ impl Talk {
                 let place = Place::new(self, question, request);
                 return Ok(parked.keep(place, context));
             }
-            asking.push(elicitation::ask(&context.peer, question));
+            // Of its own: it tells the client when nobody waits for the answer any more.
+            tokio::spawn(elicitation::ask(context.peer.clone(), question));
         };
         while let Some(progress) = self.watched.rest() {
             tell(context, progress).await;

@@ -241,6 +241,19 @@ fn check_real(era: Era) {
         }
         assert_eq!(ours, theirs, "{tool}");
     }
+    let call = json!({"name": "everything__trigger-long-running-operation",
+        "arguments": {"duration": 0.2, "steps": 2}});
+    let call = us.with_meta(call, Some("t"));
+    let id = us.client.send("tools/call", &call);
+    let progress = us.next("notifications/progress")["params"].clone();
+    assert_eq!((&progress["progressToken"], &progress["total"]), (&json!("t"), &json!(2.0)));
+    assert!(us.client.wait(id)["result"]["content"][0]["text"].is_string());
+
+    let accept = json!({"action": "accept", "content": {"name": "Ada", "check": true}});
+    let (result, question) =
+        us.asked("everything__trigger-elicitation-request", &json!({}), &accept);
+    assert_eq!(question["requestedSchema"]["required"], json!(["name"]), "{question}");
+    assert!(result["content"].to_string().contains("Ada"), "{result}");
 }
 
 #[test]
@@ -506,4 +519,40 @@ fn toolsets_are_joined_in_one_order_and_known_by_name() {
     let settings = home.path().join("settings.toml");
     std::fs::write(&settings, "toolset = ['dircet']").expect("written");
     check(&|command| command.arg("--config").arg(&settings), "settings.toml: `toolset`");
+}
+
+/// The code has less time than the human takes.
+#[test]
+fn the_clock_of_code_stands_still_while_a_human_is_asked() {
+    let mut us = Speaker::start(&json!({"s": scripted()}), Legacy, can_ask(), "compact");
+    // Started before, so that the time goes to nothing else.
+    us.call("execute_code", json!({"code": "await tools.s.give({result: {content: []}})"}));
+    let arguments = json!({
+        "code": "return await tools.s.ask(input);",
+        "input": {"params": form()},
+        "timeout_ms": 1_500,
+    });
+    let id = us.send("tools/call", json!({"name": "execute_code", "arguments": arguments}));
+    let question = us.next("elicitation/create");
+    // Longer than the code may run.
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+    let answered = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+    us.client.write(&answered);
+    let result = us.client.wait(id)["result"].clone();
+    assert_eq!(result["content"][0]["text"], answer.to_string(), "{result}");
+}
+
+/// A client that leaves takes its question with it.
+#[test]
+fn a_call_that_is_cancelled_while_it_asks_takes_its_question_back() {
+    let mut us = Speaker::scripted(Legacy, can_ask());
+    us.names();
+    let id = us.send("tools/call", json!({"name": "s__ask", "arguments": {"params": form()}}));
+    let question = us.next("elicitation/create");
+    let cancel = json!({"requestId": id});
+    us.client
+        .write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
+    let taken = us.next("notifications/cancelled");
+    assert_eq!(taken["params"]["requestId"], question["id"], "{taken}");
 }

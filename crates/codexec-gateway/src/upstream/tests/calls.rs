@@ -3,13 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
+use rmcp::model::CallToolRequestParams;
 use tokio::sync::Semaphore;
 
 use super::*;
-use crate::{
-    BreakerState,
-    upstream::{Upstream, progress::OnProgress},
-};
+use crate::{BreakerState, Caller, OnProgress, bell::Bell, upstream::Upstream};
 
 /// A server with this plan, and these settings made shorter.
 fn hasty(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
@@ -185,14 +183,22 @@ async fn progress_keeps_a_call_alive_but_not_for_ever() {
 async fn progress_reaches_whoever_asked_for_it() {
     let config = server("s", &json!({"tools": ["steps"]}));
     let permits = || Arc::new(Semaphore::new(1));
-    let upstream = Arc::new(Upstream::new(config, Arc::new(settings()), permits(), permits()));
+    let upstream = Arc::new(Upstream::new(
+        config,
+        Arc::new(settings()),
+        permits(),
+        permits(),
+        Bell::default(),
+    ));
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = told.clone();
     let on_progress: OnProgress = Arc::new(move |progress| {
         sink.lock().expect("a lock").push(progress.message.unwrap_or_default());
     });
     let Value::Object(args) = json!({"steps": 3}) else { unreachable!("an object") };
-    upstream.call("steps", args, Some(on_progress)).await.expect("works");
+    let params = CallToolRequestParams::new("steps").with_arguments(args);
+    let caller = Caller::default().on_progress(on_progress);
+    upstream.call(params, &caller).await.expect("works");
     assert_eq!(*told.lock().expect("a lock"), ["step 0", "step 1", "step 2"]);
     upstream.shutdown().await;
 }

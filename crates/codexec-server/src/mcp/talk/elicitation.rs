@@ -20,7 +20,7 @@ pub(super) fn can_show(context: &RequestContext<RoleServer>) -> Option<CanShow> 
 }
 
 /// Asks by a request of our own, as clients with a handshake are asked.
-pub(super) async fn ask(peer: &Peer<RoleServer>, mut question: Question) {
+pub(super) async fn ask(peer: Peer<RoleServer>, mut question: Question) {
     let params = Value::Object(question.params.clone());
     let request = CustomRequest::new("elicitation/create", Some(params));
     let options = PeerRequestOptions::with_timeout(LONGEST);
