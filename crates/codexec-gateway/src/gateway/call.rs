@@ -124,11 +124,15 @@ impl Gateway {
 
 /// Sees to a list that has the tool, if any has: one from before may be out of date.
 async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
-    match upstream.listing() {
-        Some(listing) if listing.find(tool).is_some() => Ok(()),
+    let listing = upstream.listing();
+    if listing.as_ref().is_some_and(|listing| listing.find(tool).is_some()) {
+        return Ok(());
+    }
+    match upstream.connected().await {
+        Ok(connection) => upstream.agreed(&connection).await,
         // It is known by what it had, whatever keeps it from starting now.
-        Some(_) => upstream.connected().await.map(drop).or(Ok(())),
-        None => upstream.connected().await.map(drop),
+        Err(_) if listing.is_some() => Ok(()),
+        Err(err) => Err(err),
     }
 }
 
