@@ -19,8 +19,9 @@ mod upstream;
 mod warden;
 
 pub use config::{
-    Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
-    ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
+    Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
+    TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
 };
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
 pub use search::Detail;
