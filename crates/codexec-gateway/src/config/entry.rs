@@ -113,7 +113,9 @@ impl<'a> Entry<'a> {
             },
             (None, _) if !has_command && self.scope.client == Client::Own => Ok(None),
             (None, _)
-                if self.scope.client == Client::Zed && self.node.get("settings").is_some() =>
+                if !has_command
+                    && self.scope.client == Client::Zed
+                    && self.node.get("settings").is_some() =>
             {
                 Err(self.wrong(
                     "an extension of Zed starts it, so its command is not known; name the server \

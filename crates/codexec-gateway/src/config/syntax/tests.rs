@@ -75,7 +75,7 @@ fn cfg_2_deep_wide_and_repeating_files_are_refused() {
     let deep = "{\"a\":".repeat(1_000_000);
     wrong(Syntax::Json, &deep, "1:321: it is nested deeper than 64");
     let wide = format!("[{}0]", "0,".repeat(1_000_000));
-    wrong(Syntax::Json, &wide, "1:2000002: it has more than 1000000 values");
+    wrong(Syntax::Json, &wide, "1:2000000: it has more than 1000000 values");
     assert!(Syntax::Yaml.parse(&"[".repeat(100_000)).is_err());
     assert!(Syntax::Toml.parse(&format!("a = {}", "[".repeat(100_000))).is_err());
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
