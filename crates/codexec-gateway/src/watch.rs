@@ -44,6 +44,10 @@ impl Watch {
     /// Needs a tokio runtime around it.
     pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<Watch> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
+        #[expect(
+            deprecated,
+            reason = "what replaces it is unsafe code, for types that change their descriptor; ours is owned and stays"
+        )]
         let inotify = AsyncFd::new(Fd(inotify))?;
         let (watched, wanted) = (HashMap::new(), HashMap::new());
         let mut watch = Watch { inotify, files, folders, watched, wanted };

@@ -68,7 +68,7 @@ impl Client {
 }
 
 /// For whom a file speaks. The later in this list, the nearer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
     /// All that the user does.
     User,
