@@ -22,7 +22,7 @@ use codexec_types::ServerName;
 pub use approvals::Approvals;
 pub use client::{Client, Reach};
 use dialect::Dialect;
-use entry::{Entry, Read};
+use entry::Entry;
 pub use merge::merge;
 use node::Node;
 pub use places::{Holds, Place, Whereabouts, places};
@@ -180,20 +180,18 @@ fn read_entry(
     let mut off = entry.is_off().then(|| "it is switched off there".to_owned());
     off = off.or_else(|| section.objection(written).map(str::to_owned));
     if scope.client == Client::Own {
-        match merge::tuning(&mut entry) {
-            Ok(tuning) => parsed.tunings.push(tuning),
-            Err((tuning, bad)) => {
-                parsed.tunings.extend(tuning);
-                parsed.tell(scope, bad.line, Some(written), bad.what);
-                return;
-            }
+        let (tuning, bad) = merge::tuning(&mut entry);
+        parsed.tunings.extend(tuning);
+        if let Some(bad) = bad {
+            parsed.tell(scope, bad.line, Some(written), bad.what);
+            return;
         }
         // Whether it is on is for all of that name, not only for this entry.
         off = None;
     }
     let line = node.line;
     match entry.read() {
-        Ok(Read::Server(config)) => {
+        Ok(Some(config)) => {
             if off.is_none() {
                 for note in std::mem::take(&mut entry.notes) {
                     parsed.note(scope, line, Some(written), note);
@@ -201,7 +199,7 @@ fn read_entry(
             }
             parsed.servers.push(Found { config, client: scope.client, line, off });
         }
-        Ok(Read::Nothing | Read::Narrowing) => {}
+        Ok(None) => {}
         // Nobody wants to hear what is wrong with what is switched off.
         Err(_) if off.is_some() => {}
         Err(bad) => parsed.tell(scope, bad.line, Some(written), bad.what),

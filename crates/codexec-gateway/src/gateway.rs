@@ -147,7 +147,7 @@ impl Gateway {
     /// Starts all servers and waits until each is ready or has failed, at most this long.
     pub async fn settle(&self, limit: Duration) {
         let fleet = self.fleet();
-        let all = join_all(fleet.upstreams.iter().map(|upstream| upstream.connected()));
+        let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
         // Who is not ready by then is said to be starting.
         let _ = tokio::time::timeout(limit, all).await;
     }

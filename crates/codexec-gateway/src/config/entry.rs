@@ -29,15 +29,6 @@ pub(super) struct Entry<'a> {
     pub(super) notes: Vec<String>,
 }
 
-/// What an entry gave.
-pub(super) enum Read {
-    Server(ServerConfig),
-    /// Ourselves, or a part of the client.
-    Nothing,
-    /// Our own file only narrows it.
-    Narrowing,
-}
-
 /// Why an entry cannot be used, and on which line.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("{what}")]
@@ -61,23 +52,18 @@ impl<'a> Entry<'a> {
         Entry { written, node, scope, dialect, gaps: Gaps::default(), notes: Vec::new() }
     }
 
-    pub(super) fn read(&mut self) -> Result<Read, BadEntry> {
+    /// Nothing for ourselves, for a part of the client, and for what our own file only narrows.
+    pub(super) fn read(&mut self) -> Result<Option<ServerConfig>, BadEntry> {
         if self.node.entries().is_none() {
             return Err(self.wrong("its entry is not an object"));
         }
         let name = name::usable(self.written)
             .map_err(|error| BadEntry { line: self.node.line, what: error.to_string() })?;
-        let Some(transport) = self.transport()? else {
-            return Ok(if self.scope.client == Client::Own {
-                Read::Narrowing
-            } else {
-                Read::Nothing
-            });
-        };
+        let Some(transport) = self.transport()? else { return Ok(None) };
         if let TransportConfig::Stdio(program) = &transport
             && is_ourselves(program, &self.scope.world)
         {
-            return Ok(Read::Nothing);
+            return Ok(None);
         }
         if let Some(asked) = self.gaps.asked.first() {
             return Err(self.wrong(&format!(
@@ -91,7 +77,7 @@ impl<'a> Entry<'a> {
         }
         self.note_unset();
         let source = self.scope.source.to_owned();
-        Ok(Read::Server(ServerConfig { name, transport, source, narrow }))
+        Ok(Some(ServerConfig { name, transport, source, narrow }))
     }
 
     fn transport(&mut self) -> Result<Option<TransportConfig>, BadEntry> {

@@ -82,11 +82,11 @@ impl Tuning {
 
 /// What an entry of our own file says about all servers of its name. A bad one switches them
 /// off: it was meant to narrow, and must not leave anything open.
-pub(super) fn tuning(entry: &mut Entry<'_>) -> Result<Tuning, (Option<Tuning>, BadEntry)> {
+pub(super) fn tuning(entry: &mut Entry<'_>) -> (Option<Tuning>, Option<BadEntry>) {
     let name = match name::usable(entry.written) {
         Ok(name) => name,
         Err(error) => {
-            return Err((None, BadEntry { line: entry.node.line, what: error.to_string() }));
+            return (None, Some(BadEntry { line: entry.node.line, what: error.to_string() }));
         }
     };
     let is_alone = entry.node.get("command").is_none() && entry.node.get("url").is_none();
@@ -101,11 +101,11 @@ pub(super) fn tuning(entry: &mut Entry<'_>) -> Result<Tuning, (Option<Tuning>, B
     match entry.narrowing() {
         Ok(narrow) => {
             tuning.narrow = narrow;
-            Ok(tuning)
+            (Some(tuning), None)
         }
         Err(bad) => {
             tuning.is_on = Some(false);
-            Err((Some(tuning), bad))
+            (Some(tuning), Some(bad))
         }
     }
 }

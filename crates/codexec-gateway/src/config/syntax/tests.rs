@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::node::Tree;
+use crate::config::node::{Node, Tree};
 
 #[track_caller]
 fn wrong(syntax: Syntax, text: &str, expected: &str) {
@@ -13,8 +13,8 @@ fn json_is_read_as_people_write_it() {
     let root = Syntax::Json.parse(text).expect("JSON");
     let a = root.get("a").expect("a");
     assert_eq!((a.line, a.get("b").map(|b| b.line)), (2, Some(3)));
-    assert_eq!(a.get("b").and_then(|b| b.text()), Some("x // \"y"));
-    let items = a.get("c").and_then(|c| c.items()).expect("a list");
+    assert_eq!(a.get("b").and_then(Node::text), Some("x // \"y"));
+    let items = a.get("c").and_then(Node::items).expect("a list");
     let values: Vec<&Tree> = items.iter().map(|item| &item.value).collect();
     assert_eq!(
         values,
@@ -25,7 +25,7 @@ fn json_is_read_as_people_write_it() {
 #[test]
 fn the_last_of_two_keys_counts() {
     let root = Syntax::Json.parse(r#"{"a": 1, "b": 2, "a": 3}"#).expect("JSON");
-    assert_eq!(root.get("a").and_then(|a| a.number()), Some(3.0));
+    assert_eq!(root.get("a").and_then(Node::number), Some(3.0));
     let names: Vec<&str> = root.entries().expect("a table").iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["b", "a"]);
 }
