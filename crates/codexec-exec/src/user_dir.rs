@@ -33,6 +33,7 @@ const PROTECTED: &[&str] = &[
     ".gemini",
     ".git",
     ".gitconfig",
+    ".github",
     ".gitmodules",
     ".hg",
     ".husky",
@@ -53,6 +54,8 @@ const PROTECTED: &[&str] = &[
     "AGENTS.md",
     "CLAUDE.md",
     "GEMINI.md",
+    "opencode.json",
+    "opencode.jsonc",
 ];
 /// More of them than this, and the directory is no project.
 const MAX_PROTECTED: usize = 32;

@@ -47,13 +47,9 @@ pub struct Gateway {
 
 struct Inner {
     fleet: Mutex<Arc<Fleet>>,
-    settings: Arc<Settings>,
-    starts: Arc<Semaphore>,
-    /// The calls that all servers together may have under way.
-    common: Arc<Semaphore>,
+    shared: Shared,
     catalogue: Mutex<Arc<Catalogue>>,
     names: Mutex<direct::Names>,
-    bell: Bell,
     observed: Arc<Observed>,
 }
 
@@ -135,13 +131,15 @@ impl Gateway {
         let observed = Observed::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
-            common: Arc::new(common),
             fleet: Mutex::default(),
-            settings: Arc::new(settings),
-            starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            shared: Shared {
+                settings: Arc::new(settings),
+                starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+                common: Arc::new(common),
+                bell: Bell::default(),
+            },
             catalogue: Mutex::default(),
             names: Mutex::default(),
-            bell: Bell::default(),
             observed,
         };
         let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
@@ -157,7 +155,7 @@ impl Gateway {
 
     /// Told whenever some list may have changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.bell.listen()
+        self.inner.shared.bell.listen()
     }
 
     /// Goes on with these servers: those whose entry is the same stay as they are and keep their
@@ -173,25 +171,46 @@ impl Gateway {
         let mut before = fleet.upstreams.clone();
         let mut upstreams = Vec::new();
         for config in servers {
-            let known = before.iter().position(|upstream| *upstream.config() == config);
+            let known = before.iter().position(|known| known.config().is_same_server(&config));
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
-                None => {
-                    let Inner { settings, starts, common, bell, .. } = &*self.inner;
-                    let shared = Shared {
-                        settings: settings.clone(),
-                        starts: starts.clone(),
-                        common: common.clone(),
-                        bell: bell.clone(),
-                    };
-                    Arc::new(Upstream::new(config, shared))
-                }
+                None => Arc::new(Upstream::new(config, self.inner.shared.clone())),
             });
         }
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
-        self.inner.bell.ring();
+        self.inner.shared.bell.ring();
         before
+    }
+
+    /// Ends a server and starts it anew; `false` if there is none of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        let Some(old) = self.renew(name) else { return false };
+        old.shutdown().await;
+        if let Some(new) = self.fleet().upstreams.iter().find(|up| up.name().as_str() == name) {
+            new.begin();
+        }
+        true
+    }
+
+    /// Puts a fresh one in the place of this server, and gives the old one.
+    fn renew(&self, name: &str) -> Option<Arc<Upstream>> {
+        let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = fleet.upstreams.iter().position(|upstream| upstream.name().as_str() == name)?;
+        let mut upstreams = fleet.upstreams.clone();
+        let place = upstreams.get_mut(at)?;
+        let new = Upstream::new(place.config().clone(), self.inner.shared.clone());
+        let old = std::mem::replace(place, Arc::new(new));
+        *fleet = Arc::new(Fleet { names: fleet.names.clone(), upstreams });
+        Some(old)
+    }
+
+    /// Starts all servers and waits until each is ready or has failed, at most this long.
+    pub async fn settle(&self, limit: Duration) {
+        let fleet = self.fleet();
+        let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
+        // Who is not ready by then is said to be starting.
+        let _ = tokio::time::timeout(limit, all).await;
     }
 
     fn fleet(&self) -> Arc<Fleet> {

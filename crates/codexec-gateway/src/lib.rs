@@ -9,6 +9,7 @@ mod caller;
 mod catalogue;
 mod clean;
 mod config;
+mod files;
 mod gateway;
 mod help;
 mod kept;
@@ -23,12 +24,15 @@ mod types;
 mod unwrap;
 mod upstream;
 mod warden;
+mod watch;
 
 pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
-    Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
-    ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
+    Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
+    TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
 };
+pub use files::read_text;
 pub use gateway::{
     ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
     ServerHealth, ServerState, ToolInfo,
@@ -38,5 +42,6 @@ pub use settings::Settings;
 pub use shelf::CacheUse;
 pub use trust::{Line, Sign, Waiting};
 pub use types::Voice;
-pub use upstream::{CallCounts, Latency};
+pub use upstream::{CallCounts, Latency, log_of};
 pub use warden::{Warden, serve_warden};
+pub use watch::Watch;

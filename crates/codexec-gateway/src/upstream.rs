@@ -13,6 +13,7 @@ mod follow;
 mod gate;
 mod incoming;
 mod listing;
+mod log;
 mod open;
 mod owner;
 mod process;
@@ -39,6 +40,7 @@ pub(crate) use connection::Connection;
 pub use counts::{CallCounts, Latency};
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
+pub use log::log_of;
 
 use self::{breaker::Breaker, counts::Counts, gate::Gate};
 use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
@@ -46,7 +48,8 @@ use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
 /// A server that takes longer to start no longer keeps others from it.
 const START_TURN: Duration = Duration::from_secs(3);
 
-/// What all servers have in common.
+/// What all servers have in common. Cheap to clone.
+#[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     /// How many servers may start at the same time.

@@ -27,7 +27,7 @@ impl Gateway {
         if pairs.iter().any(is_allowed) {
             pairs.retain(is_allowed);
         }
-        self.settle(&pairs, allowed).await;
+        self.see_lists(&pairs, allowed).await;
         if let Some(pair) = self.known_pair(name, &pairs)? {
             return Ok((pair.server.clone(), pair.tool.to_owned()));
         }
@@ -93,7 +93,7 @@ impl Gateway {
     }
 
     /// The lists of these servers have to be known, or an exact name is not seen to be one.
-    async fn settle(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
+    async fn see_lists(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
         let until = self.patience();
         let fleet = self.fleet();
         let wanted = fleet.upstreams.iter().filter(|upstream| {

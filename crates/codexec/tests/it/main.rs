@@ -25,6 +25,7 @@ mod ordinary;
 mod programs;
 mod reference;
 mod resources;
+mod servers;
 mod startup;
 mod support;
 mod types;
