@@ -141,10 +141,7 @@ impl Writer {
                 self.out.push(']');
             }
             // Not `Record`, which must not lead back to the type it stands in.
-            Type::Map(values)
-                if self.names == Names::Used
-                    && matches!(**values, Type::Array(_) | Type::Named(_) | Type::Union(_)) =>
-            {
+            Type::Map(values) if self.names == Names::Used && !values.is_leaf() => {
                 self.out.push_str("{ [key: string]: ");
                 self.write(shape, values, inner);
                 self.out.push_str(" }");
