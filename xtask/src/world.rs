@@ -43,6 +43,7 @@ const NPM: &[&str] = &[
     "@cyanheads/git-mcp-server@2.15.3",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "typescript@7.0.2",
 ];
 
 /// Its packages are named after the machine they are for.

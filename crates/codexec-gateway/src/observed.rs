@@ -72,7 +72,8 @@ impl Observed {
             if entry.definition != tool.definition() {
                 *entry = fresh();
             }
-            known.is_changed |= entry.seen.look(result);
+            entry.seen.look(result);
+            known.is_changed = true;
         });
         self.save_soon();
     }

@@ -62,14 +62,10 @@ struct Field {
 }
 
 impl Seen {
-    /// Whether anything is new.
-    pub(super) fn look(&mut self, value: &Value) -> bool {
-        if self.places() >= PLACES {
-            return false;
+    pub(super) fn look(&mut self, value: &Value) {
+        if self.places() < PLACES {
+            self.add(value, DEPTH, &mut { VALUES });
         }
-        let before = self.clone();
-        self.add(value, DEPTH, &mut { VALUES });
-        *self != before
     }
 
     fn add(&mut self, value: &Value, depth: usize, left: &mut usize) {

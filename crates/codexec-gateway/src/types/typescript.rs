@@ -50,7 +50,7 @@ pub(super) fn declaration(tool: &Tool<'_>) -> String {
 
 /// A type on one line.
 pub(super) fn type_line(shape: &Shape, r#type: &Type, depth: usize) -> String {
-    let look = Look { depth, note_bytes: 0, fields: 30, choices: 8 };
+    let look = Look { depth, note_bytes: 0, inner_note_bytes: 0, fields: 30, choices: 8 };
     let mut writer = Writer::new(look, Names::Inlined);
     writer.write(shape, r#type, look.depth);
     if writer.out.len() > BUDGET_BYTES { "unknown".to_owned() } else { writer.out }
@@ -73,13 +73,15 @@ struct Writer {
     path: Vec<usize>,
     /// The written definitions of one shape, in the shape's order.
     definitions: Vec<Option<String>>,
+    is_defining: bool,
     is_cut: bool,
 }
 
 impl Writer {
     fn new(look: Look, names: Names) -> Writer {
         let (out, path, definitions) = (String::new(), Vec::new(), Vec::new());
-        Writer { look, names, out, indent: 0, path, definitions, is_cut: false }
+        let (indent, is_defining, is_cut) = (0, false, false);
+        Writer { look, names, out, indent, path, definitions, is_defining, is_cut }
     }
 
     fn function(&mut self, tool: &Tool<'_>) {
@@ -141,10 +143,7 @@ impl Writer {
                 self.out.push(']');
             }
             // Not `Record`, which must not lead back to the type it stands in.
-            Type::Map(values)
-                if self.names == Names::Used
-                    && matches!(**values, Type::Array(_) | Type::Named(_) | Type::Union(_)) =>
-            {
+            Type::Map(values) if self.names == Names::Used && !values.is_leaf() => {
                 self.out.push_str("{ [key: string]: ");
                 self.write(shape, values, inner);
                 self.out.push_str(" }");
@@ -204,7 +203,9 @@ impl Writer {
     }
 
     fn write_object(&mut self, shape: &Shape, object: &Object, depth: usize) {
-        let is_line = self.look.note_bytes == 0
+        let is_outer = depth == self.look.depth && !self.is_defining;
+        let note_bytes = if is_outer { self.look.note_bytes } else { self.look.inner_note_bytes };
+        let is_line = note_bytes == 0
             || self.names == Names::Inlined
             || object.fields.iter().all(|field| {
                 field.notes.is_empty() && field.r#type.is_plain(&mut { FIELDS_ON_A_LINE })
@@ -218,7 +219,7 @@ impl Writer {
             if is_line {
                 self.out.push_str(if at > 0 { "; " } else { "" });
             } else {
-                self.comment(field);
+                self.comment(field, note_bytes);
                 self.tabs();
             }
             self.out.push_str(&property(&field.name));
@@ -244,8 +245,8 @@ impl Writer {
         }
     }
 
-    fn comment(&mut self, field: &Field) {
-        let comment = block_comment(&field.notes.comment(self.look.note_bytes, true));
+    fn comment(&mut self, field: &Field, bytes: usize) {
+        let comment = block_comment(&field.notes.comment(bytes, true));
         if !comment.is_empty() {
             self.tabs();
             self.out.push_str(&format!("/** {comment} */\n"));
@@ -280,6 +281,7 @@ impl Writer {
         // So that it is not written again from within itself.
         *written = Some(String::new());
         let (out, indent) = (std::mem::take(&mut self.out), std::mem::take(&mut self.indent));
+        let was_defining = std::mem::replace(&mut self.is_defining, true);
         let depth = self.look.depth;
         let name = &definition.name;
         match &definition.r#type {
@@ -295,7 +297,7 @@ impl Writer {
             }
         }
         let text = std::mem::replace(&mut self.out, out);
-        self.indent = indent;
+        (self.indent, self.is_defining) = (indent, was_defining);
         if let Some(written) = self.definitions.get_mut(at) {
             *written = Some(text);
         }

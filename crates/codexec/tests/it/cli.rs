@@ -414,6 +414,18 @@ fn tools_as_text_are_named_as_they_are_called() {
 }
 
 #[test]
+fn a_tool_is_declared_in_the_language_that_is_asked_for() {
+    let declared = |form: &str| tools(&["schema", "a.who", "--as", form]);
+    let typescript = "declare const tools: { a: {\n  /** Tells who a is. */\n  \
+                      who(): Promise<unknown>;\n} };";
+    assert_eq!(declared("typescript"), fine(typescript));
+    let python = "# await tools.a.who(..)\nasync def who() -> Any:\n    \
+                  \"\"\"Tells who a is.\"\"\"";
+    assert_eq!(declared("python"), fine(python));
+    assert_eq!(declared("json"), tools(&["schema", "a.who", "--json"]));
+}
+
+#[test]
 fn a_tool_that_is_not_there_fails_with_the_nearest() {
     assert_eq!(
         tools(&["schema", "a.wo"]),

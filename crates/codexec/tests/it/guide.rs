@@ -7,13 +7,14 @@ use serde_json::Value;
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 6] = [
+const GUIDES: [(&str, &str); 7] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
     ("files.md", include_str!("../../../../docs/guide/files.md")),
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),
     ("four-languages.md", include_str!("../../../../docs/guide/four-languages.md")),
     ("python.md", include_str!("../../../../docs/guide/python.md")),
+    ("types.md", include_str!("../../../../docs/guide/types.md")),
 ];
 
 /// The text of a page.

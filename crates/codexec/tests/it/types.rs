@@ -119,6 +119,10 @@ fn txt_1_a_hostile_definition_stays_a_comment_a_text_or_a_name() {
         "é\u{301}",
         "",
     ];
+    let again = json!({"$ref": "#/$defs/Json"});
+    let recursive = json!({"name": "recursive", "inputSchema": {"properties": {"v": again},
+        "$defs": {"Json": {"anyOf": [{"type": "string"}, {"additionalProperties": again},
+            {"items": again}, again, {"prefixItems": [again]}]}}}});
     let tools: Vec<Value> = hostile
         .iter()
         .enumerate()
@@ -135,17 +139,18 @@ fn txt_1_a_hostile_definition_stays_a_comment_a_text_or_a_name() {
             };
             json!({"name": name, "description": text, "inputSchema": schema, "outputSchema": schema})
         })
+        .chain([recursive])
         .collect();
     let folder = tempfile::tempdir().expect("a directory");
     let entry = Recorders::new(folder.path()).entry("fake", &json!({"tools": tools}));
     let mut client = Client::start(&json!({"fake": entry}));
     let declarations = declarations(&mut client);
-    assert_eq!(declarations.len(), hostile.len());
+    assert_eq!(declarations.len(), tools.len());
     for (name, declaration) in &declarations {
         check_typescript(&mut client, name, declaration);
     }
     let parsed: Value = serde_json::from_str(&run(&mut client, "python", PARSE)).expect("a list");
-    assert_eq!(parsed, json!([hostile.len(), ["Assign", "AsyncFunctionDef", "ClassDef"]]));
+    assert_eq!(parsed, json!([tools.len(), ["Assign", "AsyncFunctionDef", "ClassDef"]]));
     if let Some(world) = World::find() {
         type_check(&world, &declarations);
     }

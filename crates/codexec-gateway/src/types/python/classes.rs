@@ -67,7 +67,7 @@ fn define(hints: &mut Hints<Classes>, shape: &Shape, fields: &[Field], name: &st
     let mut lines = Vec::new();
     for field in fields {
         let hint = hints.field(shape, field);
-        let comment = field.notes.comment(hints.look.note_bytes, true);
+        let comment = field.notes.comment(hints.look.inner_note_bytes, true);
         let comment = if comment.is_empty() { comment } else { format!("  # {comment}") };
         lines.push(match is_class {
             true => format!("    {}: {hint}{comment}\n", field.name),
