@@ -1,5 +1,5 @@
 //! Which servers of a project's `.mcp.json` the user lets Claude Code start. Whoever wrote the
-//! project wrote that file too, so it is not the user's word by itself.
+//! project wrote that file too, so it is not the user's word by itself: THREAT[CFG-3].
 
 use std::path::Path;
 

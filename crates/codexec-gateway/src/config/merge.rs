@@ -14,7 +14,12 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
     let mut all = Parsed::default();
     let mut places: HashMap<String, usize> = HashMap::new();
     for file in files {
-        all.problems.extend(file.problems);
+        // One file may be read for several things, and is as bad for each.
+        for problem in file.problems {
+            if !all.problems.contains(&problem) {
+                all.problems.push(problem);
+            }
+        }
         all.tunings.extend(file.tunings);
         all.is_broken |= file.is_broken;
         for server in file.servers {
@@ -80,8 +85,9 @@ impl Tuning {
     }
 }
 
-/// What an entry of our own file says about all servers of its name. A bad one switches them
-/// off: it was meant to narrow, and must not leave anything open.
+/// What an entry of our own file says about all servers of its name.
+///
+/// THREAT[CFG-4]: a bad one switches them off; it was meant to narrow, and leaves nothing open.
 pub(super) fn tuning(entry: &mut Entry<'_>) -> (Option<Tuning>, Option<BadEntry>) {
     let name = match name::usable(entry.written) {
         Ok(name) => name,

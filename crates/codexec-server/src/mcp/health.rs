@@ -43,8 +43,10 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         "servers": servers,
     });
     let problems = app.in_force.problems();
-    if !problems.is_empty() {
-        health["problems"] = json!(problems);
+    if !problems.is_empty()
+        && let Some(health) = health.as_object_mut()
+    {
+        health.insert("problems".to_owned(), json!(problems));
     }
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
     Reply::fine(text)

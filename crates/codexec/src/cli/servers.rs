@@ -32,8 +32,11 @@ pub(crate) struct Add {
     pub(crate) transport: Option<Transport>,
     /// The server's name
     pub(crate) name: String,
-    /// The program and its arguments, after `--`; or a URL
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Where the server is, if it is not a program
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// The program and its arguments
+    #[arg(last = true)]
     pub(crate) command: Vec<String>,
 }
 

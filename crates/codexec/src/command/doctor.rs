@@ -111,7 +111,7 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
     }
     writeln!(out, "\nServers")?;
     for found in &parts.found.servers {
-        let (name, file) = (&found.config.name, found.config.source.display());
+        let (name, file) = (found.config.name.as_str(), found.config.source.display());
         match &found.off {
             None => writeln!(out, "  named    {name:<18} {file}:{}", found.line)?,
             Some(why) => writeln!(out, "  off      {name:<18} {file}:{}: {why}", found.line)?,

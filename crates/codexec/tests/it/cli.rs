@@ -188,7 +188,7 @@ fn mistakes_are_explained() {
     check(
         &["serv"],
         &refused(&format!(
-            "unrecognized subcommand 'serv'\n\n  tip: a similar subcommand exists: 'serve'\n\n\
+            "unrecognized subcommand 'serv'\n\n  tip: some similar subcommands exist: 'servers', 'serve'\n\n\
              Usage: codexec [OPTIONS] [COMMAND]{help}"
         )),
     );
@@ -259,7 +259,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
          unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `tools`\n",
+         `files`, `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
@@ -591,11 +591,12 @@ fn help_of_codexec() {
     Usage: codexec [OPTIONS] [COMMAND]
 
     Commands:
-      serve   Serve MCP on standard input and output
-      exec    Run code and print its result
-      tools   Look at the tools that code can call
-      doctor  Tell what protects you on this machine, and what does not
-      help    Print this message or the help of the given subcommand(s)
+      serve    Serve MCP on standard input and output
+      exec     Run code and print its result
+      tools    Look at the tools that code can call
+      servers  See and change which MCP servers code can reach
+      doctor   Tell what protects you on this machine, and what does not
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
           --mcp-config <FILE>

@@ -284,19 +284,20 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
         &["-t", "http", "b", "ftp://h"],
         "server \"b\": `url` is reached over \"ftp\"; write http or https",
     );
+    check(&["b", "npx"], "\"npx\" is not a URL; write a program after `--`, like `-- npx`");
     check(&["-e", "K", "b", "--", "x"], "an entry for `env` has no '=' in it");
     check(
         &["-H", "A: b", "b", "--", "x"],
-        "\"A: b\" is a header, and a program has none; headers are for URLs",
+        "\"A\" is a header, and a program has none; headers are for URLs",
     );
     check(
         &["-e", "A=b", "b", "https://h"],
-        "\"A=b\" is a variable, and a URL has none; variables are for programs",
+        "\"A\" is a variable, and a URL has none; variables are for programs",
     );
     home.refused(&["servers", "disable", "aa"], "no file names a server \"aa\"; did you mean a?");
     home.refused(
-        &["servers", "logs", "../../etc/passwd"],
-        "no file names a server \"../../etc/passwd\"; `codexec servers list` shows all",
+        &["servers", "logs", "../../../xyz"],
+        "no file names a server \"../../../xyz\"; `codexec servers list` shows all",
     );
 }
 

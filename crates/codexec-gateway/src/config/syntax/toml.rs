@@ -1,5 +1,5 @@
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeString, DeTable, DeValue};
 
 use super::{SyntaxError, number};
 use crate::config::node::{Node, Tree};
@@ -31,15 +31,15 @@ impl Lines {
     }
 }
 
+/// In the order of the file, which the parser does not keep.
 fn table(entries: &DeTable<'_>, lines: &Lines) -> Tree {
-    let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+    let mut entries: Vec<_> = entries.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
         let line = lines.position(key.span().start).0;
-        (
-            std::borrow::Cow::to_string(key.get_ref()),
-            Node { line, value: tree(value.get_ref(), lines) },
-        )
+        (key.get_ref().to_string(), Node { line, value: tree(value.get_ref(), lines) })
     };
-    Tree::Table(entries.iter().map(entry).collect())
+    Tree::Table(entries.into_iter().map(entry).collect())
 }
 
 /// The parser has bounded how deep it goes.

@@ -20,9 +20,8 @@ pub(super) fn add(parts: &Parts, args: &Add) -> anyhow::Result<ExitCode> {
             file.path().display()
         );
     }
-    let had_own = file.has(&name);
     let mut entry = entry(args)?;
-    if had_own {
+    if file.has(&name) {
         bail!(
             "{} already has settings for {name}; write its `command` or `url` there",
             file.path().display()
@@ -102,32 +101,44 @@ pub(super) fn known(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
 }
 
 fn entry(args: &Add) -> anyhow::Result<Table> {
-    let mut entry = Table::new();
-    let Some((first, rest)) = args.command.split_first() else {
-        bail!("write the program and its arguments after `--`, or a URL");
-    };
-    let is_url = first.starts_with("http://") || first.starts_with("https://");
-    let transport =
-        args.transport.unwrap_or(if is_url { Transport::Http } else { Transport::Stdio });
-    if transport == Transport::Stdio {
-        if let Some(header) = args.header.first() {
-            bail!("{header:?} is a header, and a program has none; headers are for URLs");
-        }
-        entry.insert("command", text(first));
-        if !rest.is_empty() {
-            entry.insert("args", Item::Value(rest.iter().collect::<Array>().into()));
-        }
-        pairs(&mut entry, "env", &args.env, '=')?;
-        return Ok(entry);
+    match (&args.url, args.command.split_first()) {
+        (Some(url), _) => remote(args, url),
+        (None, Some((command, rest))) => program(args, command, rest),
+        (None, None) => bail!("write the program and its arguments after `--`, or a URL"),
     }
+}
+
+fn program(args: &Add, command: &str, rest: &[String]) -> anyhow::Result<Table> {
+    if !matches!(args.transport, None | Some(Transport::Stdio)) {
+        bail!("a program is reached over stdio; for the others write a URL, without `--`");
+    }
+    if let Some(header) = args.header.first() {
+        let name = header.split(':').next().unwrap_or_default();
+        bail!("{name:?} is a header, and a program has none; headers are for URLs");
+    }
+    let mut entry = Table::new();
+    entry.insert("command", text(command));
     if !rest.is_empty() {
-        bail!("{:?} follows the URL, and nothing may", rest.join(" "));
+        entry.insert("args", Item::Value(rest.iter().collect::<Array>().into()));
+    }
+    pairs(&mut entry, "env", &args.env, '=')?;
+    Ok(entry)
+}
+
+fn remote(args: &Add, url: &str) -> anyhow::Result<Table> {
+    if !url.contains("://") {
+        bail!("{url:?} is not a URL; write a program after `--`, like `-- {url}`");
+    }
+    if args.transport == Some(Transport::Stdio) {
+        bail!("a URL is reached over http or sse; for stdio write a program after `--`");
     }
     if let Some(variable) = args.env.first() {
-        bail!("{variable:?} is a variable, and a URL has none; variables are for programs");
+        let name = variable.split('=').next().unwrap_or_default();
+        bail!("{name:?} is a variable, and a URL has none; variables are for programs");
     }
-    entry.insert("url", text(first));
-    if transport == Transport::Sse {
+    let mut entry = Table::new();
+    entry.insert("url", text(url));
+    if args.transport == Some(Transport::Sse) {
         entry.insert("type", text("sse"));
     }
     pairs(&mut entry, "headers", &args.header, ':')?;
