@@ -54,11 +54,14 @@ fn server(health: &ServerHealth) -> Value {
         "calls": health.calls,
         "error": health.error,
     });
-    if health.held > 0 {
-        server["held"] = health.held.into();
-    }
-    if health.stale {
-        server["stale"] = true.into();
+    // Said where there is something to say.
+    if let Some(server) = server.as_object_mut() {
+        if health.held > 0 {
+            server.insert("held".to_owned(), health.held.into());
+        }
+        if health.stale {
+            server.insert("stale".to_owned(), true.into());
+        }
     }
     server
 }

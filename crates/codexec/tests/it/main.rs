@@ -24,4 +24,5 @@ mod programs;
 mod reference;
 mod startup;
 mod support;
+mod trust;
 mod world;
