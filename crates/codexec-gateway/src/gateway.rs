@@ -5,7 +5,10 @@ mod call;
 mod discovery;
 mod names;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
@@ -22,6 +25,8 @@ use crate::{
 
 /// Servers that start at the same time.
 const STARTS_AT_ONCE: usize = 32;
+/// Between two starts of servers that nobody waits for.
+const BEHIND: Duration = Duration::from_millis(20);
 /// What a shutdown may take, however many servers there are.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -32,6 +37,8 @@ pub struct Gateway {
 }
 
 struct Inner {
+    /// Somebody is starting servers that nobody waits for.
+    is_warming: AtomicBool,
     fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
@@ -91,6 +98,7 @@ impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
         let inner = Inner {
+            is_warming: AtomicBool::new(false),
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
@@ -142,6 +150,30 @@ impl Gateway {
         for upstream in &self.fleet().upstreams {
             upstream.begin();
         }
+    }
+
+    /// Starts servers whose lists are known already, one after the other and behind whatever is
+    /// being answered: to start a process takes longer than an answer may.
+    fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+        let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
+        if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // It must not keep the servers alive when nobody else does.
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            for upstream in due {
+                tokio::time::sleep(BEHIND).await;
+                if inner.strong_count() == 0 {
+                    return;
+                }
+                upstream.begin();
+            }
+            if let Some(inner) = inner.upgrade() {
+                inner.is_warming.store(false, Ordering::Release);
+            }
+        });
     }
 
     /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a
