@@ -9,7 +9,10 @@ mod resources;
 mod rounds;
 mod stats;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
@@ -34,6 +37,8 @@ use crate::{
 
 /// Servers that start at the same time.
 const STARTS_AT_ONCE: usize = 32;
+/// Between two starts of servers that nobody waits for.
+const BEHIND: Duration = Duration::from_millis(20);
 /// What a shutdown may take, however many servers there are.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -46,6 +51,8 @@ pub struct Gateway {
 }
 
 struct Inner {
+    /// Somebody is starting servers that nobody waits for.
+    is_warming: AtomicBool,
     fleet: Mutex<Arc<Fleet>>,
     shared: Shared,
     catalogue: Mutex<Arc<Catalogue>>,
@@ -131,6 +138,7 @@ impl Gateway {
         let observed = Observed::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
+            is_warming: AtomicBool::new(false),
             fleet: Mutex::default(),
             shared: Shared {
                 settings: Arc::new(settings),
@@ -227,6 +235,30 @@ impl Gateway {
         for upstream in &self.fleet().upstreams {
             upstream.begin();
         }
+    }
+
+    /// Starts servers whose lists are known already, one after the other and behind whatever is
+    /// being answered: to start a process takes longer than an answer may.
+    fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+        let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
+        if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // It must not keep the servers alive when nobody else does.
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            for upstream in due {
+                tokio::time::sleep(BEHIND).await;
+                if inner.strong_count() == 0 {
+                    return;
+                }
+                upstream.begin();
+            }
+            if let Some(inner) = inner.upgrade() {
+                inner.is_warming.store(false, Ordering::Release);
+            }
+        });
     }
 
     /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a

@@ -87,6 +87,13 @@ impl Trust {
         }
     }
 
+    /// Whether this very server's tools were seen before.
+    pub(crate) fn is_known(&self) -> bool {
+        let memory = self.read();
+        matches!(&memory.known, Known::Record(record)
+            if record.identity == self.identity || !record.held.is_empty())
+    }
+
     /// Why nothing that was accepted counts, in a sentence.
     pub(crate) fn problem(&self) -> Option<String> {
         let memory = self.read();

@@ -139,16 +139,15 @@ impl Upstream {
         &self.shelf
     }
 
+    /// Whether it should run and does not.
+    pub(crate) fn is_due(&self) -> bool {
+        is_due(&self.state.borrow()) && !self.shut.is_cancelled()
+    }
+
     /// Begins to start the server if it should run and does not. Returns at once.
     pub(crate) fn begin(self: &Arc<Upstream>) -> State {
         let begun = self.state.send_if_modified(|state| {
-            let is_due = match state {
-                State::Idle => true,
-                State::Starting => false,
-                State::Ready(connection) => connection.is_gone(),
-                State::Failed(failure) => failure.is_over(),
-            };
-            let is_begun = is_due && !self.shut.is_cancelled();
+            let is_begun = is_due(state) && !self.shut.is_cancelled();
             if is_begun {
                 *state = State::Starting;
             }
@@ -180,16 +179,15 @@ impl Upstream {
     }
 
     /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
-    /// only once.
+    /// only once. Where a list is known there is nothing to wait for, nor to start now.
     pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
-        if self.shelf.is_enough() {
+        if self.listing().is_some() {
             return self.state();
         }
         let mut states = self.state.subscribe();
         let state = self.begin();
-        let is_worth_it = matches!(state, State::Starting)
-            && self.listing().is_none()
-            && !self.was_slow.load(Ordering::Relaxed);
+        let is_worth_it =
+            matches!(state, State::Starting) && !self.was_slow.load(Ordering::Relaxed);
         if is_worth_it {
             let settled = states.wait_for(|state| !matches!(state, State::Starting));
             if tokio::time::timeout_at(until, settled).await.is_err() {
@@ -279,6 +277,15 @@ impl Upstream {
             Ok(()) => Ok(connection),
             Err(error) => Err(UpstreamError::Start(format!("no list of tools: {error}"))),
         }
+    }
+}
+
+fn is_due(state: &State) -> bool {
+    match state {
+        State::Idle => true,
+        State::Starting => false,
+        State::Ready(connection) => connection.is_gone(),
+        State::Failed(failure) => failure.is_over(),
     }
 }
 

@@ -26,13 +26,13 @@ impl Gateway {
         self.upstream(server).map_or_else(Vec::new, |upstream| upstream.shelf().trust().waiting())
     }
 
-    /// The same; a server of which nothing is known to wait is started and asked.
+    /// The same; a server that nobody has seen is started and asked. One that was seen is not: what
+    /// it would list now, nobody has asked about yet.
     pub async fn waiting_now(&self, server: &ServerName) -> Result<Vec<Waiting>, ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
-        let waiting = upstream.shelf().trust().waiting();
-        if !waiting.is_empty() {
-            return Ok(waiting);
+        if upstream.shelf().trust().is_known() {
+            return Ok(upstream.shelf().trust().waiting());
         }
         let unreachable = |err: UpstreamError| ApproveError::Unreachable {
             server: server.clone(),

@@ -235,6 +235,7 @@ impl Gateway {
     async fn listed(&self, upstream: &Arc<Upstream>) -> Result<(), CallError> {
         upstream.shelf().recheck().await;
         let state = upstream.settled(self.patience()).await;
+        self.warm_behind(vec![Arc::clone(upstream)]);
         match upstream.listing() {
             Some(_) => Ok(()),
             None => Err(unlisted(upstream.name(), &state)),
@@ -264,7 +265,9 @@ impl Gateway {
             (upstream, upstream.settled(until).await)
         }));
         let mut reply = SearchReply::default();
-        for (upstream, state) in settled.await {
+        let settled = settled.await;
+        self.warm_behind(settled.iter().map(|(upstream, _)| Arc::clone(upstream)).collect());
+        for (upstream, state) in settled {
             let name = upstream.name().clone();
             if upstream.shelf().is_stale() {
                 reply.stale.push(name.clone());

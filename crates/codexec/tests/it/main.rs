@@ -28,6 +28,7 @@ mod resources;
 mod servers;
 mod startup;
 mod support;
+mod trust;
 mod types;
 mod upstreams;
 mod world;
