@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
+use rmcp::model::JsonObject;
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -64,9 +64,7 @@ impl Upstream {
         let signs = connection.signs();
         attempt.sent = Some(Sent { at: Instant::now(), connection: connection.clone(), signs });
         self.counts.sent();
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let called = connection.ask(request, self.patience(), on_progress).await;
+        let called = connection.call(tool, args, self.patience(), on_progress).await;
         attempt.end(&called);
         called
     }

@@ -11,8 +11,9 @@ use std::{
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
-        ErrorCode, NumberOrString, ProgressToken, RequestId, ServerResult,
+        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+        ClientNotification, ClientRequest, ErrorCode, JsonObject, NumberOrString, ProgressToken,
+        ProtocolVersion, RequestId, ServerResult,
     },
     service::{
         Peer, PeerRequestOptions, RequestHandle, RunningService, RunningServiceCancellationToken,
@@ -28,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    lane::Lane,
+    outbox::SendError,
     process::{Leash, Life},
     progress::{Listeners, Listening, OnProgress},
 };
@@ -37,6 +40,8 @@ pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
     wire: Wire,
+    /// Each request must say more about us than a lane does.
+    is_modern: bool,
     /// The server will say nothing more.
     gone: CancellationToken,
     news: News,
@@ -70,7 +75,7 @@ pub(super) struct Patience {
 
 /// What stands behind a connection.
 pub(super) enum Wire {
-    Process(Leash),
+    Process(Leash, Arc<Lane>),
     #[expect(dead_code, reason = "remote servers come next")]
     Remote,
 }
@@ -88,7 +93,10 @@ impl Connection {
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
         let service = std::sync::Mutex::new(Some(token));
-        Connection { peer, service, wire, gone, news }
+        let is_modern = peer
+            .peer_info()
+            .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
+        Connection { peer, service, wire, is_modern, gone, news }
     }
 
     /// `None`: it is no process of ours.
@@ -98,7 +106,7 @@ impl Connection {
 
     fn life(&self) -> Option<&Life> {
         match &self.wire {
-            Wire::Process(leash) => Some(&leash.0),
+            Wire::Process(leash, _) => Some(&leash.0),
             Wire::Remote => None,
         }
     }
@@ -119,6 +127,45 @@ impl Connection {
     /// Comes back when its tools have changed.
     pub(super) async fn changed(&self) {
         self.news.changed.notified().await;
+    }
+
+    /// Calls a tool and gives its raw result. Dropping the future tells the server.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        args: JsonObject,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
+    ) -> Result<Value, UpstreamError> {
+        let lane = match &self.wire {
+            Wire::Process(_, lane) if !self.is_modern => lane,
+            Wire::Process(..) | Wire::Remote => {
+                let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
+                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+                return self.ask(request, patience, on_progress).await;
+            }
+        };
+        let mut call = lane.call();
+        let begun = Instant::now();
+        let listening = self.news.progress.listen(call.id, on_progress);
+        match call.send(tool, &args) {
+            Ok(()) => {}
+            Err(SendError::Closed) => return Err(self.ended().await),
+            Err(err @ (SendError::Backlog | SendError::Unwritable(_))) => {
+                return Err(UpstreamError::Unreachable(err.to_string()));
+            }
+        }
+        let answer = tokio::select! {
+            biased;
+            answer = call.answer() => answer,
+            () = self.gone.cancelled() => None,
+            limit = patience.over(begun, Some(&listening)) => {
+                return Err(UpstreamError::Timeout(limit));
+            }
+        };
+        let Some(answer) = answer else { return Err(self.ended().await) };
+        self.news.sign();
+        answer.map_err(|error| refusal(error.code, &error.message))
     }
 
     /// Sends a request and gives its raw result. Dropping the future tells the server.
