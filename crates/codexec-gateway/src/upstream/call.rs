@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
+use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -18,6 +18,13 @@ use crate::{Caller, tool::Tool};
 /// A call that was given up after so long, without a word from its server all the while, counts as
 /// one that failed: its caller had less patience than we have, and was not served either.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// What is asked of a server.
+enum Wish<'a> {
+    /// A tool, by the definition under which it was found.
+    Tool(&'a Arc<Tool>, CallToolRequestParams),
+    Other(ClientRequest),
+}
 
 /// One call under way. Dropped before its end, it is still accounted for.
 struct Attempt<'a> {
@@ -43,8 +50,7 @@ impl Upstream {
         params: CallToolRequestParams,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.counted(Some(tool), request, caller).await
+        self.counted(Wish::Tool(tool, params), caller).await
     }
 
     /// Asks for something that is no tool call, and is held to the same.
@@ -54,16 +60,15 @@ impl Upstream {
         params: Value,
     ) -> Result<Value, UpstreamError> {
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        self.counted(None, request, &Caller::default()).await
+        self.counted(Wish::Other(request), &Caller::default()).await
     }
 
     async fn counted(
         self: &Arc<Upstream>,
-        tool: Option<&Arc<Tool>>,
-        request: ClientRequest,
+        wish: Wish<'_>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        let called = self.attempt(tool, request, caller).await;
+        let called = self.attempt(wish, caller).await;
         if called.as_ref().is_err_and(UpstreamError::is_refusal) {
             self.counts.refused();
         }
@@ -72,8 +77,7 @@ impl Upstream {
 
     async fn attempt(
         self: &Arc<Upstream>,
-        tool: Option<&Arc<Tool>>,
-        request: ClientRequest,
+        wish: Wish<'_>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
         let pass = self.breaker().admit(Instant::now()).map_err(|err| self.refusal(err))?;
@@ -82,7 +86,7 @@ impl Upstream {
         let connection = self.connected().await?;
         let common = &self.shared.common;
         let _share = self.gate.share(common).await.map_err(|err| self.crowded(err))?;
-        if let Some(tool) = tool {
+        if let Wish::Tool(tool, _) = &wish {
             self.agreed(&connection).await?;
             if !self.is_agreed(&connection, tool) {
                 return Err(UpstreamError::Outdated);
@@ -93,7 +97,11 @@ impl Upstream {
         self.counts.sent();
         let waiting = connection.enter(self.name(), caller);
         let on_progress = caller.progress().cloned();
-        let called = connection.ask(request, self.patience(), on_progress, waiting.as_ref()).await;
+        let (patience, waiting) = (self.patience(), waiting.as_ref());
+        let called = match wish {
+            Wish::Tool(_, params) => connection.call(params, patience, on_progress, waiting).await,
+            Wish::Other(request) => connection.ask(request, patience, on_progress, waiting).await,
+        };
         attempt.end(&called);
         called
     }

@@ -12,8 +12,9 @@ use codexec_types::ServerName;
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
-        ErrorCode, NumberOrString, ProgressToken, RequestId, ServerResult,
+        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+        ClientNotification, ClientRequest, ErrorCode, NumberOrString, ProgressToken,
+        ProtocolVersion, RequestId, ServerResult,
     },
     service::{
         Peer, PeerRequestOptions, RequestHandle, RunningService, RunningServiceCancellationToken,
@@ -28,6 +29,8 @@ use super::{
     UpstreamError,
     callers::{Callers, Waiting},
     changes::Changes,
+    lane::Lane,
+    outbox::SendError,
     process::{Leash, Life},
     progress::{Listeners, Listening, OnProgress},
 };
@@ -41,6 +44,8 @@ pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
     wire: Wire,
+    /// Each request must say more about us than a lane does.
+    is_modern: bool,
     /// The server will say nothing more.
     gone: CancellationToken,
     news: News,
@@ -76,7 +81,7 @@ pub(super) struct Patience {
 
 /// What stands behind a connection.
 pub(super) enum Wire {
-    Process(Leash),
+    Process(Leash, Arc<Lane>),
     #[expect(dead_code, reason = "remote servers come next")]
     Remote,
 }
@@ -94,7 +99,10 @@ impl Connection {
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
         let service = std::sync::Mutex::new(Some(token));
-        Connection { peer, service, wire, gone, news }
+        let is_modern = peer
+            .peer_info()
+            .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
+        Connection { peer, service, wire, is_modern, gone, news }
     }
 
     /// `None`: it is no process of ours.
@@ -104,7 +112,7 @@ impl Connection {
 
     fn life(&self) -> Option<&Life> {
         match &self.wire {
-            Wire::Process(leash) => Some(&leash.0),
+            Wire::Process(leash, _) => Some(&leash.0),
             Wire::Remote => None,
         }
     }
@@ -131,6 +139,44 @@ impl Connection {
 
     pub(super) fn changes(&self) -> &Changes {
         &self.news.changes
+    }
+
+    /// Calls a tool and gives its raw result. Dropping the future tells the server.
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
+        waiting: Option<&Waiting<'_>>,
+    ) -> Result<Value, UpstreamError> {
+        let lane = match &self.wire {
+            Wire::Process(_, lane) if !self.is_modern => lane,
+            Wire::Process(..) | Wire::Remote => {
+                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+                return self.ask(request, patience, on_progress, waiting).await;
+            }
+        };
+        let mut call = lane.call();
+        let begun = Instant::now();
+        let listening = self.news.progress.listen(call.id, on_progress);
+        match call.send(&params.name, params.arguments.as_ref()) {
+            Ok(()) => {}
+            Err(SendError::Closed) => return Err(self.ended().await),
+            Err(err @ (SendError::Backlog | SendError::Unwritable(_))) => {
+                return Err(UpstreamError::Unreachable(err.to_string()));
+            }
+        }
+        let answer = tokio::select! {
+            biased;
+            answer = call.answer() => answer,
+            () = self.gone.cancelled() => None,
+            limit = patience.over(begun, Some(&listening), waiting) => {
+                return Err(UpstreamError::Timeout(limit));
+            }
+        };
+        let Some(answer) = answer else { return Err(self.ended().await) };
+        self.news.sign();
+        answer.map_err(|error| refusal(error.code, &error.message))
     }
 
     /// Sends a request and gives its raw result. Dropping the future tells the server.

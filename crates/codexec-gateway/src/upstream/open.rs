@@ -1,5 +1,7 @@
 //! From an entry in a file to a server that has shaken hands, over whichever transport.
 
+use std::sync::Arc;
+
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -8,7 +10,9 @@ use super::{
     UpstreamError,
     client::Client,
     connection::{Connection, News, Wire},
+    lane::Lane,
     log::Log,
+    outbox::Outbox,
     process::{Started, start},
     stdio::Stdio,
 };
@@ -48,12 +52,15 @@ async fn open_stdio(
     let gone = CancellationToken::new();
     let news = News::default();
     let client = Client { news: news.clone() };
-    let pipes = (stdin, stdout);
+    let outbox = Outbox::new(stdin, life.clone());
+    let outbox = outbox.map_err(|err| UpstreamError::Start(format!("its input: {err}")))?;
+    let lane = Arc::new(Lane::new(outbox));
+    let pipes = (&*lane, stdout);
     let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, news)),
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash, lane), gone, news)),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
             Err(UpstreamError::Start(format!("it refused: {}", error.message)))
         }

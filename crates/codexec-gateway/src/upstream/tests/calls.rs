@@ -93,6 +93,7 @@ async fn errors_of_tools_open_no_breaker() {
 #[tokio::test]
 async fn calls_given_up_in_silence_open_the_breaker() {
     let gateway = gateway(&json!({}));
+    call(&gateway, "echo", json!({})).await.expect("works");
     let given_up = join_all((0..5).map(|_| {
         tokio::time::timeout(Duration::from_millis(1_200), call(&gateway, "hang", json!({})))
     }));
