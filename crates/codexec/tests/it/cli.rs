@@ -188,7 +188,7 @@ fn mistakes_are_explained() {
     check(
         &["serv"],
         &refused(&format!(
-            "unrecognized subcommand 'serv'\n\n  tip: a similar subcommand exists: 'serve'\n\n\
+            "unrecognized subcommand 'serv'\n\n  tip: some similar subcommands exist: 'servers', 'serve'\n\n\
              Usage: codexec [OPTIONS] [COMMAND]{help}"
         )),
     );
@@ -258,7 +258,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
     check(
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
-         unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
+         unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
          `files`, `environment`, `sandbox`, `workers`, `tools`\n",
     );
     assert_eq!(
@@ -363,7 +363,7 @@ fn tools_of_real_servers_are_listed_searched_and_shown() {
     };
     let all = json_of(&["list"]);
     let of = |server: &str| names(&all).iter().filter(|name| name.starts_with(server)).count();
-    assert_eq!([of("everything."), of("filesystem."), of("time.")], [13, 14, 2]);
+    assert_eq!([of("everything."), of("filesystem."), of("time.")], [15, 14, 2]);
 
     let found = json_of(&["search", "convert", "a", "time", "--server", "time", "-n", "1"]);
     assert_eq!(
@@ -578,11 +578,12 @@ fn help_of_codexec() {
     Usage: codexec [OPTIONS] [COMMAND]
 
     Commands:
-      serve   Serve MCP on standard input and output
-      exec    Run code and print its result
-      tools   Look at the tools that code can call
-      doctor  Tell what protects you on this machine, and what does not
-      help    Print this message or the help of the given subcommand(s)
+      serve    Serve MCP on standard input and output
+      exec     Run code and print its result
+      tools    Look at the tools that code can call
+      servers  See and change which MCP servers code can reach
+      doctor   Tell what protects you on this machine, and what does not
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
           --mcp-config <FILE>
@@ -590,6 +591,9 @@ fn help_of_codexec() {
 
           --config <FILE>
               Settings other than $CODEXEC_HOME/config.toml
+
+          --toolset <NAME>
+              Which tools a client is shown: compact (the default), direct, or both as compact,direct
 
       -h, --help
               Print help (see a summary with '-h')
@@ -617,6 +621,8 @@ fn help_of_exec() {
           --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
       -f, --file <FILE>              Read the code from a file
       -i, --input <JSON>             JSON that the code finds as `input`
+          --toolset <NAME>           Which tools a client is shown: compact (the default), direct, or
+                                     both as compact,direct
       -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
       -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
                                      allow; not for typescript and javascript, which have no files
@@ -645,6 +651,8 @@ fn help_of_tools() {
           --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
                                wins
           --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
+          --toolset <NAME>     Which tools a client is shown: compact (the default), direct, or both as
+                               compact,direct
       -h, --help               Print help
     "#);
 }
