@@ -258,7 +258,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
     check(
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
-         unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
+         unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
          `files`, `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`\n",
     );
     assert_eq!(
@@ -363,7 +363,7 @@ fn tools_of_real_servers_are_listed_searched_and_shown() {
     };
     let all = json_of(&["list"]);
     let of = |server: &str| names(&all).iter().filter(|name| name.starts_with(server)).count();
-    assert_eq!([of("everything."), of("filesystem."), of("time.")], [13, 14, 2]);
+    assert_eq!([of("everything."), of("filesystem."), of("time.")], [15, 14, 2]);
 
     let found = json_of(&["search", "convert", "a", "time", "--server", "time", "-n", "1"]);
     assert_eq!(
@@ -605,6 +605,9 @@ fn help_of_codexec() {
           --config <FILE>
               Settings other than $CODEXEC_HOME/config.toml
 
+          --toolset <NAME>
+              Which tools a client is shown: compact (the default), direct, or both as compact,direct
+
       -h, --help
               Print help (see a summary with '-h')
 
@@ -631,6 +634,8 @@ fn help_of_exec() {
           --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
       -f, --file <FILE>              Read the code from a file
       -i, --input <JSON>             JSON that the code finds as `input`
+          --toolset <NAME>           Which tools a client is shown: compact (the default), direct, or
+                                     both as compact,direct
       -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
       -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
                                      allow; not for typescript and javascript, which have no files
@@ -659,6 +664,8 @@ fn help_of_tools() {
           --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
                                wins
           --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
+          --toolset <NAME>     Which tools a client is shown: compact (the default), direct, or both as
+                               compact,direct
       -h, --help               Print help
     "#);
 }
