@@ -7,8 +7,10 @@ mod arguments;
 mod catalogue;
 mod clean;
 mod config;
+mod finder;
 mod gateway;
 mod help;
+mod hints;
 mod search;
 mod secret;
 mod settings;
@@ -22,7 +24,7 @@ pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
+pub use finder::Finder;
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
-pub use search::Detail;
 pub use settings::Settings;
 pub use warden::{Warden, serve_warden};

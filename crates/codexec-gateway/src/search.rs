@@ -13,15 +13,6 @@ use std::collections::HashMap;
 use build::Builder;
 use query::Concept;
 
-/// How much of each tool an answer shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Detail {
-    Names,
-    #[default]
-    Summary,
-    Full,
-}
-
 /// What is known of one tool.
 #[derive(Debug, Default)]
 pub(crate) struct Document<'a> {
@@ -55,7 +46,7 @@ struct Term {
 
 const SATURATION: f32 = 2.0;
 /// What a document gains by meeting all of a request rather than a little of it well.
-const COVERAGE: f32 = 1.0;
+const COVERAGE: f32 = 2.0;
 /// What it gains when its whole name is asked for, and nothing else is in the name.
 const NAME: f32 = 0.5;
 /// What it gains by having two words side by side in its name as they are in the request.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use crate::{
     arguments::Arguments,
     clean::{clean, clean_line, cut},
+    hints::Hints,
     signature::signature,
 };
 
@@ -24,6 +25,7 @@ pub(crate) struct Tool {
     /// Always an object.
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
+    pub(crate) hints: Hints,
     /// The definition as it came, every field of it.
     pub(crate) raw: Json,
     arguments: OnceLock<Arguments>,
@@ -64,6 +66,7 @@ impl Tool {
             description: cut(&clean(text("description").unwrap_or_default()), DESCRIPTION_BYTES),
             input_schema,
             output_schema,
+            hints: Hints::read(raw),
             raw: Json::from_value(raw),
             arguments: OnceLock::new(),
             signature: OnceLock::new(),

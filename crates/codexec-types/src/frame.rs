@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Image, Json, Language, Stream, Thrown};
+use crate::{Detail, Image, Json, Language, Stream, Thrown, ToolKind};
 
 /// No frame is longer, in either direction.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
@@ -76,8 +76,18 @@ pub enum Ask {
     ToolNames { server: String },
     /// Every tool in which one of the words occurs; all of them when there are none.
     Discover { words: Vec<String> },
-    /// The best matches for a sentence.
-    Search { query: String, limit: u32 },
+    /// The best matches for a sentence; without one, all tools in their order.
+    Search {
+        query: String,
+        limit: u32,
+        /// Only this server's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<String>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        kind: ToolKind,
+        #[serde(default, skip_serializing_if = "is_default")]
+        detail: Detail,
+    },
     /// One tool's whole definition.
     Schema { name: String },
     /// A text for the guest's author: about one tool, one server, or everything.
@@ -110,6 +120,10 @@ pub enum CallCode {
     ToolNotFound,
     /// The tool said `isError`, or its server could not be reached, or did not answer in time.
     UpstreamError,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Ask {

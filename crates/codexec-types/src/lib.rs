@@ -15,6 +15,7 @@ mod line;
 mod name;
 mod outcome;
 mod policy;
+mod search;
 mod tools;
 
 pub use artifact::{Artifact, Changes, Image, ImageType};
@@ -33,4 +34,5 @@ pub use line::{Line, LineBuffer};
 pub use name::{InvalidServerName, ServerName, alias, nearest};
 pub use outcome::{Crash, Ending, Outcome, Position, Thrown, ThrownCode};
 pub use policy::{Admitted, Asked, Policy, Refusal, Request};
+pub use search::{Detail, ToolKind};
 pub use tools::{Denied, InvalidPattern, ToolFilter, ToolPattern};

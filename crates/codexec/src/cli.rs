@@ -88,8 +88,7 @@ pub(crate) enum Tools {
     },
     /// The best matches for a sentence
     Search {
-        /// What you want to do, in words
-        #[arg(required = true)]
+        /// What you want to do, in words; without any, all tools in their order
         query: Vec<String>,
         /// How many
         #[arg(short = 'n', long, default_value_t = 10)]
@@ -100,6 +99,9 @@ pub(crate) enum Tools {
         /// Only this server's
         #[arg(long)]
         server: Option<String>,
+        /// Only tools that change nothing, that destroy nothing, or that may
+        #[arg(long, value_enum)]
+        kind: Option<KindArg>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -141,6 +143,13 @@ pub(crate) enum DetailArg {
     Names,
     Summary,
     Full,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KindArg {
+    ReadOnly,
+    Safe,
+    Destructive,
 }
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {

@@ -1,14 +1,14 @@
 //! What there is: search, lists, schemas and help, each only of what may be called.
 
-use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Gateway, call::denied};
-use crate::{catalogue::Entry, catalogue::find_server, help, search::Detail, upstream::State};
+use crate::{catalogue::Entry, catalogue::find_server, help, upstream::State};
 
-const MAX_RESULTS: usize = 100;
+const MAX_RESULTS: usize = 1_000;
 
 /// A question to the catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +19,7 @@ pub struct SearchQuery {
     pub detail: Detail,
     /// Only this server's tools.
     pub server: Option<String>,
+    pub kind: ToolKind,
 }
 
 /// What was found, and what could not be looked at.
@@ -48,13 +49,20 @@ pub struct ToolInfo {
 }
 
 impl Gateway {
-    /// The best matches, best first.
-    pub async fn search(&self, query: &SearchQuery, allowed: &ToolFilter) -> SearchReply {
+    /// The best matches, best first. Fails only for a server that is not there.
+    pub async fn search(
+        &self,
+        query: &SearchQuery,
+        allowed: &ToolFilter,
+    ) -> Result<SearchReply, CallError> {
+        let server = query.server.as_deref().map(|server| self.server(server, allowed));
+        let server = server.transpose()?;
         let mut reply = self.gather(allowed).await;
         let catalogue = self.catalogue().await;
-        let fleet = self.fleet();
-        let wanted = query.server.as_deref().map(|server| find_server(server, &fleet.names));
-        let is_wanted = |entry: &&Entry| wanted.is_none_or(|server| server == Some(&entry.server));
+        let is_wanted = |entry: &&Entry| {
+            server.as_ref().is_none_or(|server| *server == entry.server)
+                && entry.tool.hints.is(query.kind)
+        };
         let limit = query.limit.clamp(1, MAX_RESULTS);
         let show = |entry: &Entry| info(entry, query.detail);
         reply.tools = if query.text.trim().is_empty() {
@@ -62,7 +70,7 @@ impl Gateway {
         } else {
             catalogue.search(&query.text, allowed).filter(is_wanted).take(limit).map(show).collect()
         };
-        reply
+        Ok(reply)
     }
 
     /// All tools, in order.
@@ -124,13 +132,10 @@ impl Gateway {
 
     pub(super) async fn search_for_guest(
         &self,
-        text: String,
-        limit: u32,
+        query: &SearchQuery,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let limit = usize::try_from(limit).unwrap_or(MAX_RESULTS);
-        let query = SearchQuery { text, limit, detail: Detail::Summary, server: None };
-        let reply = self.search(&query, allowed).await;
+        let reply = self.search(query, allowed).await?;
         self.bounded(&serde_json::to_value(reply.tools).unwrap_or_default())
     }
 

@@ -12,7 +12,7 @@ const FIELD_COUNT: usize = 7;
 /// Weight of each field, and how strongly its length counts against it: name, server, title,
 /// the first sentence of the description, the rest of it, names and texts of parameters.
 const FIELDS: [(f32, f32); FIELD_COUNT] =
-    [(2.5, 0.3), (4.0, 0.2), (2.0, 0.3), (2.0, 0.75), (0.7, 0.6), (0.3, 0.5), (0.3, 0.5)];
+    [(2.0, 0.3), (4.0, 0.2), (1.5, 0.3), (2.0, 0.75), (0.7, 0.6), (0.3, 0.5), (0.3, 0.5)];
 
 #[derive(Default)]
 pub(super) struct Builder {

@@ -4,7 +4,7 @@ use super::{
     Index,
     near::likeness,
     stem::stem,
-    thesaurus::kin,
+    thesaurus::{Kind, kin},
     words::{each_word, is_faint, is_stop},
 };
 
@@ -28,11 +28,11 @@ struct Word {
 /// A query is a sentence, not a book.
 const QUERY_WORDS: usize = 40;
 const PHRASE_WORDS: usize = 4;
-const FAINT_WEIGHT: f32 = 0.35;
+const FAINT_WEIGHT: f32 = 0.5;
 const BEGINS_ALIKE: f32 = 0.55;
 const COMPOUND: f32 = 0.8;
 /// A word that no tool has is still a sign that none of them is quite right, but a weak one.
-const UNKNOWN: f32 = 0.3;
+const UNKNOWN: f32 = 0.5;
 
 impl Index {
     pub(super) fn concepts(&self, text: &str) -> Vec<Concept> {
@@ -75,10 +75,14 @@ impl Index {
                 phrase.push('_');
                 phrase.push_str(&word.stem);
             }
-            let kin = kin(&phrase);
             let mut concept = Concept { weight: 1.0, ..Concept::default() };
-            concept
-                .extend(kin.iter().filter_map(|kin| Some((self.id(&kin.stem)?, kin.kind.share()))));
+            for said in kin(&phrase) {
+                let share = said.kind.share();
+                concept.extend(self.id(&said.stem).map(|id| (id, share)));
+                let same = kin(&said.stem).iter().filter(|kin| kin.kind == Kind::Same);
+                let same = same.filter_map(|kin| self.id(&kin.stem));
+                concept.extend(same.map(|id| (id, share * Kind::Same.share())));
+            }
             concept.rarity = self.rarest(&concept.forms);
             (!concept.forms.is_empty()).then_some((length, concept))
         })
@@ -129,7 +133,7 @@ impl Index {
     /// Terms that begin alike, and, for what nobody knows, those that it may be a mistyping of.
     fn alike(&self, term: &str, is_strange: bool) -> Vec<(u32, f32)> {
         let mut alike = Vec::new();
-        if term.len() < 3 {
+        if term.len() < 4 {
             return alike;
         }
         for &id in &self.name_terms {

@@ -20,7 +20,7 @@ pub(super) enum Kind {
 
 const TEXT: &str = include_str!("thesaurus.txt");
 const SAME: f32 = 0.75;
-const SAID_FOR: f32 = 0.7;
+const SAID_FOR: f32 = 0.9;
 const NEAR: f32 = 0.45;
 
 impl Kind {
