@@ -23,6 +23,6 @@ fn four_of_five_queries_find_their_tool_among_the_first_five() {
     let measured = measure(&finder, &queries(&folder.join("queries.jsonl")));
     let [first, five, _] = measured.found;
     let misses = measured.misses.join("\n  ");
-    assert!(first >= 0.60, "{first:.3} of the queries have it first; missed:\n  {misses}");
+    assert!(first >= 0.50, "{first:.3} of the queries have it first; missed:\n  {misses}");
     assert!(five >= 0.80, "{five:.3} of the queries have it among five; missed:\n  {misses}");
 }

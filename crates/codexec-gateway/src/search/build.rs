@@ -17,8 +17,8 @@ const FIELDS: [(f32, f32); FIELD_COUNT] =
 #[derive(Default)]
 pub(super) struct Builder {
     index: Index,
-    /// Each word that was met, cut and numbered once.
-    known: HashMap<String, u32>,
+    /// Each word that was met, cut and numbered once; nothing for those that say nothing.
+    known: HashMap<String, Option<u32>>,
 }
 
 impl Builder {
@@ -76,25 +76,25 @@ impl Builder {
     fn terms(&mut self, text: &str) -> Vec<u32> {
         let text = text.get(..text.floor_char_boundary(TEXT_BYTES)).unwrap_or(text);
         let mut terms = Vec::new();
-        each_word(text, |word| {
-            if !is_stop(word) {
-                terms.push(self.term(word));
-            }
-        });
+        each_word(text, |word| terms.extend(self.term(word)));
         terms
     }
 
-    fn term(&mut self, word: &str) -> u32 {
+    fn term(&mut self, word: &str) -> Option<u32> {
         if let Some(id) = self.known.get(word) {
             return *id;
         }
-        let text = stem(word);
+        let id = (!is_stop(word)).then(|| self.number(stem(word)));
+        self.known.insert(word.to_owned(), id);
+        id
+    }
+
+    fn number(&mut self, text: String) -> u32 {
         let next = u32::try_from(self.index.terms.len()).unwrap_or(u32::MAX);
         let id = *self.index.ids.entry(text.clone()).or_insert(next);
         if id == next {
             self.index.terms.push(Term { text, postings: Vec::new() });
         }
-        self.known.insert(word.to_owned(), id);
         id
     }
 }
