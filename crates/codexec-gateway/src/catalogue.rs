@@ -34,10 +34,15 @@ impl Catalogue {
                 entries.push(Entry { server: server.clone(), tool: tool.clone() });
             }
         }
+        Catalogue { listings, ..Catalogue::of(entries) }
+    }
+
+    /// Without saying what it was made from.
+    pub(crate) fn of(entries: Vec<Entry>) -> Catalogue {
         let documents: Vec<Document<'_>> = entries.iter().map(document).collect();
         let index = Index::new(&documents);
         drop(documents);
-        Catalogue { entries, index, listings }
+        Catalogue { entries, index, listings: Vec::new() }
     }
 
     pub(crate) fn is_made_from(&self, listings: &[Option<Arc<Listing>>]) -> bool {

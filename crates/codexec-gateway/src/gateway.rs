@@ -293,8 +293,10 @@ impl Gateway {
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
-            Ask::Search { query, limit } => {
-                self.search_for_guest(query, limit, allowed, voice).await
+            Ask::Search { query: text, limit, server, kind, detail } => {
+                let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+                let query = SearchQuery { text, limit, detail, server, kind };
+                self.search_for_guest(&query, allowed, voice).await
             }
             Ask::Schema { name } => {
                 let tool = self.schema(&name, allowed, voice).await?;

@@ -10,8 +10,10 @@ mod catalogue;
 mod clean;
 mod config;
 mod files;
+mod finder;
 mod gateway;
 mod help;
+mod hints;
 mod kept;
 mod observed;
 mod search;
@@ -33,11 +35,11 @@ pub use config::{
     TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
 };
 pub use files::read_text;
+pub use finder::Finder;
 pub use gateway::{
     ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
     ServerHealth, ServerState, ToolInfo,
 };
-pub use search::Detail;
 pub use settings::Settings;
 pub use shelf::CacheUse;
 pub use trust::{Line, Sign, Waiting};

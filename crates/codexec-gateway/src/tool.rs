@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     arguments::Arguments,
     clean::{clean, clean_line, cut},
+    hints::Hints,
     types::{Types, Voice},
 };
 
@@ -25,6 +26,7 @@ pub(crate) struct Tool {
     /// Always an object. Cleaned, as the output's is.
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
+    pub(crate) hints: Hints,
     /// The definition as it came, every field of it: what arguments are checked against and
     /// what is hashed. It is never shown.
     pub(crate) raw: Json,
@@ -69,6 +71,7 @@ impl Tool {
             description: cut(&clean(text("description").unwrap_or_default()), DESCRIPTION_BYTES),
             input_schema,
             output_schema,
+            hints: Hints::read(raw),
             raw: Json::from_value(raw),
             arguments: OnceLock::new(),
             typescript: OnceLock::new(),

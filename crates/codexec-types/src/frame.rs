@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Image, Json, Language, Stream, Thrown};
+use crate::{Detail, Image, Json, Language, Stream, Thrown, ToolKind};
 
 /// No frame is longer, in either direction.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
@@ -87,10 +87,17 @@ pub enum Ask {
     Discover {
         words: Vec<String>,
     },
-    /// The best matches for a sentence.
+    /// The best matches for a sentence; without one, all tools in their order.
     Search {
         query: String,
         limit: u32,
+        /// Only this server's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<String>,
+        #[serde(default, skip_serializing_if = "is_default")]
+        kind: ToolKind,
+        #[serde(default, skip_serializing_if = "is_default")]
+        detail: Detail,
     },
     /// One tool's whole definition.
     Schema {
@@ -151,6 +158,10 @@ pub enum CallCode {
     ToolQuarantined,
     /// The tool said `isError`, or its server could not be reached, or did not answer in time.
     UpstreamError,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Ask {

@@ -37,42 +37,5 @@ pub fn alias(name: &str) -> String {
     name.chars().map(|c| if is_word(c) { c } else { '_' }).collect()
 }
 
-/// The names most like `wanted`, best first: for "did you mean".
-pub fn nearest<'a>(
-    wanted: &str,
-    names: impl Iterator<Item = &'a str>,
-    most: usize,
-) -> Vec<&'a str> {
-    let wanted = wanted.to_lowercase();
-    let mut scored: Vec<(usize, &str)> = names
-        .map(|name| (distance(&wanted, &name.to_lowercase()), name))
-        .filter(|(distance, name)| *distance <= name.len().max(wanted.len()) / 2)
-        .collect();
-    scored.sort();
-    scored.into_iter().take(most).map(|(_, name)| name).collect()
-}
-
-/// Levenshtein's, on bytes; a name that contains the other counts as close.
-fn distance(a: &str, b: &str) -> usize {
-    if !a.is_empty() && !b.is_empty() && (a.contains(b) || b.contains(a)) {
-        return 1.min(a.len().abs_diff(b.len()));
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        for (cell, y) in row.iter_mut().skip(1).zip(b.bytes()) {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = *cell;
-            left = replaced.min(*cell + 1).min(left + 1);
-            *cell = left;
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(a.len())
-}
-
 #[cfg(test)]
 mod tests;

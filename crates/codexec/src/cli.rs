@@ -94,8 +94,7 @@ pub(crate) enum Tools {
     },
     /// The best matches for a sentence
     Search {
-        /// What you want to do, in words
-        #[arg(required = true)]
+        /// What you want to do, in words; without any, all tools in their order
         query: Vec<String>,
         /// How many
         #[arg(short = 'n', long, default_value_t = 10)]
@@ -106,6 +105,9 @@ pub(crate) enum Tools {
         /// Only this server's
         #[arg(long)]
         server: Option<String>,
+        /// Only tools that change nothing, that destroy nothing, or that may
+        #[arg(long, value_enum)]
+        kind: Option<KindArg>,
         /// Ask the servers, whatever is known of their tools
         #[arg(long)]
         refresh: bool,
@@ -172,6 +174,13 @@ pub(crate) enum DetailArg {
     Names,
     Summary,
     Full,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum KindArg {
+    ReadOnly,
+    Safe,
+    Destructive,
 }
 
 impl Tools {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -13,11 +13,10 @@ use crate::{
     catalogue::Entry,
     catalogue::find_server,
     help,
-    search::Detail,
     upstream::{State, Upstream},
 };
 
-const MAX_RESULTS: usize = 100;
+const MAX_RESULTS: usize = 1_000;
 
 /// A question to the catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +27,7 @@ pub struct SearchQuery {
     pub detail: Detail,
     /// Only this server's tools.
     pub server: Option<String>,
+    pub kind: ToolKind,
 }
 
 /// What was found, and what could not be looked at.
@@ -69,8 +69,12 @@ pub struct ToolInfo {
 }
 
 impl Gateway {
-    /// The best matches, best first.
-    pub async fn search(&self, query: &SearchQuery, allowed: &ToolFilter) -> SearchReply {
+    /// The best matches, best first. Fails only for a server that is not there.
+    pub async fn search(
+        &self,
+        query: &SearchQuery,
+        allowed: &ToolFilter,
+    ) -> Result<SearchReply, CallError> {
         self.search_as(query, allowed, Voice::TypeScript).await
     }
 
@@ -79,12 +83,15 @@ impl Gateway {
         query: &SearchQuery,
         allowed: &ToolFilter,
         voice: Voice,
-    ) -> SearchReply {
+    ) -> Result<SearchReply, CallError> {
+        let server = query.server.as_deref().map(|server| self.server(server, allowed));
+        let server = server.transpose()?;
         let mut reply = self.gather(allowed).await;
         let catalogue = self.catalogue().await;
-        let fleet = self.fleet();
-        let wanted = query.server.as_deref().map(|server| find_server(server, &fleet.names));
-        let is_wanted = |entry: &&Entry| wanted.is_none_or(|server| server == Some(&entry.server));
+        let is_wanted = |entry: &&Entry| {
+            server.as_ref().is_none_or(|server| *server == entry.server)
+                && entry.tool.hints.is(query.kind)
+        };
         let limit = query.limit.clamp(1, MAX_RESULTS);
         let show = |entry: &Entry| self.info(entry, query.detail, voice);
         reply.tools = if query.text.trim().is_empty() {
@@ -92,7 +99,7 @@ impl Gateway {
         } else {
             catalogue.search(&query.text, allowed).filter(is_wanted).take(limit).map(show).collect()
         };
-        reply
+        Ok(reply)
     }
 
     /// All tools, in order.
@@ -169,14 +176,11 @@ impl Gateway {
 
     pub(super) async fn search_for_guest(
         &self,
-        text: String,
-        limit: u32,
+        query: &SearchQuery,
         allowed: &ToolFilter,
         voice: Voice,
     ) -> Result<Json, CallError> {
-        let limit = usize::try_from(limit).unwrap_or(MAX_RESULTS);
-        let query = SearchQuery { text, limit, detail: Detail::Summary, server: None };
-        let reply = self.search_as(&query, allowed, voice).await;
+        let reply = self.search_as(query, allowed, voice).await?;
         self.bounded(&serde_json::to_value(reply.tools).unwrap_or_default())
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codexec_types::{CallCode, ToolPattern};
+use codexec_types::{CallCode, Detail, ToolKind, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
@@ -112,12 +112,34 @@ async fn guests_can_look_around() {
     let names = Ask::ToolNames { server: "my_hub".to_owned() };
     assert_eq!(ask(&gateway, names, &all).await, Ok(json!(["echo", "get-issue"])));
 
-    let search = Ask::Search { query: "read issues".to_owned(), limit: 1 };
+    let search = Ask::Search {
+        query: "read issues".to_owned(),
+        limit: 1,
+        server: None,
+        kind: ToolKind::Any,
+        detail: Detail::Summary,
+    };
     let found = ask(&gateway, search, &all).await.expect("found");
     let signature = "\"get-issue\"(args: { id: number }): Promise<unknown>";
     let issue = json!([{"name": "my-hub.get-issue", "server": "my-hub", "tool": "get-issue",
         "description": "Reads an issue.", "signature": signature}]);
     assert_eq!(found, issue);
+
+    let narrowed = |server: &str, kind| Ask::Search {
+        query: String::new(),
+        limit: 10,
+        server: Some(server.to_owned()),
+        kind,
+        detail: Detail::Names,
+    };
+    let found = ask(&gateway, narrowed("other", ToolKind::Any), &all).await.expect("found");
+    let names: Vec<&Value> = found.as_array().expect("a list").iter().map(|t| &t["name"]).collect();
+    assert_eq!(names, ["other.echo", "other.only_here"], "an empty query lists");
+    let found = ask(&gateway, narrowed("other", ToolKind::ReadOnly), &all).await;
+    assert_eq!(found, Ok(json!([])), "nothing is said of them, so they may change things");
+    let unknown = ask(&gateway, narrowed("othr", ToolKind::Any), &all).await;
+    let near = "TOOL_NOT_FOUND: no server \"othr\"; did you mean other?";
+    assert_eq!(unknown, Err(near.to_owned()));
 
     let discover = Ask::Discover { words: vec!["ISSUE".to_owned()] };
     let found = ask(&gateway, discover, &all).await.expect("found");
@@ -195,7 +217,13 @@ async fn told(gateway: &Gateway, ask: Ask, language: Language) -> Value {
 async fn everybody_is_told_in_their_own_language() {
     let gateway = gateway();
     let signature = |language| {
-        let ask = Ask::Search { query: "read issues".to_owned(), limit: 1 };
+        let ask = Ask::Search {
+            query: "read issues".to_owned(),
+            limit: 1,
+            server: None,
+            kind: ToolKind::Any,
+            detail: Detail::Summary,
+        };
         let gateway = &gateway;
         async move { told(gateway, ask, language).await[0]["signature"].clone() }
     };

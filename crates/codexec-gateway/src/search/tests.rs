@@ -51,3 +51,21 @@ fn the_order_is_always_the_same() {
         assert_eq!(Index::new(&documents).rank("read a file or an issue of files"), first);
     }
 }
+
+#[test]
+fn phrases_and_compounds_are_understood() {
+    check("get rid of a folder", &["delete_directory"]);
+    check("pullrequest", &["createPullRequest"]);
+    check("fore cast", &["forecast"]);
+}
+
+#[test]
+fn a_named_server_goes_first() {
+    let documents = vec![
+        Document { server: "gitlab", name: "create_issue", ..Document::default() },
+        Document { server: "github", name: "create_issue", ..Document::default() },
+    ];
+    let index = Index::new(&documents);
+    assert_eq!(index.rank("create an issue on github"), [1, 0]);
+    assert_eq!(index.rank("create an issue on gitlab"), [0, 1]);
+}

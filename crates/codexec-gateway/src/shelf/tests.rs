@@ -85,7 +85,7 @@ async fn what_is_on_disk_answers_before_the_server_does() {
 
     let second = gateway(home.path(), &json!({"start": "hang"}));
     let query = SearchQuery { text: "echo".to_owned(), limit: 1, ..SearchQuery::default() };
-    let found = second.search(&query, &ToolFilter::all()).await;
+    let found = second.search(&query, &ToolFilter::all()).await.expect("found");
     assert_eq!(found.tools[0].name, "s.echo");
     assert_eq!((found.starting, found.stale, found.failed), (vec![], vec![], vec![]));
     let schema =
@@ -140,7 +140,7 @@ async fn an_old_list_is_used_and_called_old() {
     cache["listed_at_ms"] = json!(1);
     crate::kept::write(&path, "list 1", &cache.to_string()).expect("written");
     let second = gateway(home.path(), &json!({"start": "die"}));
-    let reply = second.search(&SearchQuery::default(), &ToolFilter::all()).await;
+    let reply = second.search(&SearchQuery::default(), &ToolFilter::all()).await.expect("found");
     assert_eq!(reply.tools[0].name, "s.become");
     assert_eq!(reply.stale, [ServerName::new("s").expect("a name")]);
     assert!(second.health()[0].stale);

@@ -134,13 +134,26 @@
       }
       return '{"discover":{"words":[' + list + "]}}";
     });
-  const searchTools = (query, limit = 10) =>
+  // A limit, or {limit, server, readOnly, destructive, detail}.
+  const searchTools = (query = "", options = {}) =>
     send(() => {
+      const asked = typeof options === "number" ? { limit: options } : (options ?? {});
+      const { limit = 10, server, readOnly, destructive, detail } = asked;
       if (typeof limit !== "number" || !(limit >= 1 && limit <= 1000)) {
         throw new TypeError("the limit must be a number from 1 to 1000, not " + own.inspect(limit));
       }
-      const first = '{"search":{"query":' + needText(query, "the query");
-      return first + ',"limit":' + (limit | 0) + "}}";
+      let ask = '{"search":{"query":' + needText(query, "the query") + ',"limit":' + (limit | 0);
+      if (server !== undefined) ask += ',"server":' + needText(server, "the server");
+      if (detail !== undefined) {
+        if (detail !== "names" && detail !== "summary" && detail !== "full") {
+          throw new TypeError("detail must be names, summary or full, not " + own.inspect(detail));
+        }
+        ask += ',"detail":"' + detail + '"';
+      }
+      if (readOnly) ask += ',"kind":"read_only"';
+      else if (destructive === false) ask += ',"kind":"safe"';
+      else if (destructive) ask += ',"kind":"destructive"';
+      return ask + "}}";
     });
   const getToolSchema = (name) =>
     send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}");

@@ -1,4 +1,5 @@
-use codexec_gateway::{Detail, SearchQuery, SearchReply};
+use codexec_gateway::{SearchQuery, SearchReply};
+use codexec_types::{Detail, ToolKind};
 use serde_json::{Map, Value};
 
 use super::fields::{FieldError, Fields};
@@ -11,16 +12,18 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
         Ok(query) => query,
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
-    let found = app.gateway.search(&query, &app.in_force.policy().tools).await;
-    Reply::fine(text(&found, Budget::DEFAULT))
+    match app.gateway.search(&query, &app.in_force.policy().tools).await {
+        Ok(found) => Reply::fine(text(&found, Budget::DEFAULT)),
+        Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
+    }
 }
 
 fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     let mut fields = Fields::new(arguments);
     let query = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?.unwrap_or(10);
-    let details = [("names", Detail::Names), ("summary", Detail::Summary), ("full", Detail::Full)];
-    let detail = fields.choice("detail", &details)?.unwrap_or(Detail::Summary);
+    let detail = fields.choice("detail", &Detail::ALL)?.unwrap_or_default();
+    let kind = fields.choice("kind", &ToolKind::NARROW)?.unwrap_or_default();
     let server = fields.text("server")?;
     fields.finish()?;
     Ok(SearchQuery {
@@ -28,6 +31,7 @@ fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
         limit: usize::try_from(limit).unwrap_or(10),
         detail,
         server,
+        kind,
     })
 }
 

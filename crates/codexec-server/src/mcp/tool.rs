@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use codexec_types::Language;
+use codexec_types::{Language, ToolKind};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
@@ -48,6 +48,7 @@ fn search_tools() -> Tool {
             "limit": {"type": "integer", "description": "default 10"},
             "detail": {"enum": ["names", "summary", "full"]},
             "server": {"type": "string"},
+            "kind": {"enum": ToolKind::NARROW.map(|(name, _)| name)},
         },
         "required": ["query"],
     });

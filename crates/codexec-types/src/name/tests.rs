@@ -9,11 +9,3 @@ fn only_plain_names_get_in() {
         assert!(ServerName::new(bad).is_err(), "{bad}");
     }
 }
-
-#[test]
-fn the_nearest_names_come_first() {
-    let names = ["get_issue", "list_issues", "create_issue", "delete_repo"];
-    assert_eq!(nearest("get_isue", names.into_iter(), 1), ["get_issue"]);
-    assert_eq!(nearest("issue", names.into_iter(), 1), ["create_issue"]);
-    assert!(nearest("zzzzzzzzz", names.into_iter(), 3).is_empty());
-}

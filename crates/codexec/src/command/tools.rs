@@ -3,10 +3,11 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{Detail, SearchQuery, ServerState, Voice};
+use codexec_gateway::{SearchQuery, ServerState, Voice};
 use codexec_server::tool_text;
+use codexec_types::{CallCode, Detail, ToolKind};
 
-use crate::cli::{DetailArg, FormArg, Tools};
+use crate::cli::{DetailArg, FormArg, KindArg, Tools};
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
@@ -30,23 +31,36 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
             }
             complain(parts)?;
         }
-        Tools::Search { query, limit, detail, server, json, .. } => {
-            if let Some(name) = &server
-                && gateway.server_names().iter().all(|known| known.as_str() != name)
-            {
-                let names: Vec<String> =
-                    gateway.server_names().iter().map(ToString::to_string).collect();
-                let names = names.join(", ");
-                writeln!(std::io::stderr(), "no server {name:?}; the servers are {names}")?;
-                return Ok(ExitCode::FAILURE);
-            }
+        Tools::Search { query, limit, detail, server, kind, json, .. } => {
             let detail = match detail {
                 DetailArg::Names => Detail::Names,
                 DetailArg::Summary => Detail::Summary,
                 DetailArg::Full => Detail::Full,
             };
-            let query = SearchQuery { text: query.join(" "), limit, detail, server };
-            let found = gateway.search(&query, allowed).await;
+            let kind = match kind {
+                None => ToolKind::Any,
+                Some(KindArg::ReadOnly) => ToolKind::ReadOnly,
+                Some(KindArg::Safe) => ToolKind::Safe,
+                Some(KindArg::Destructive) => ToolKind::Destructive,
+            };
+            let query = SearchQuery { text: query.join(" "), limit, detail, server, kind };
+            let found = match gateway.search(&query, allowed).await {
+                Ok(found) => found,
+                Err(error) => {
+                    let names: Vec<String> =
+                        gateway.server_names().iter().map(ToString::to_string).collect();
+                    let name = query.server.unwrap_or_default();
+                    match error.code {
+                        CallCode::ToolNotFound => writeln!(
+                            std::io::stderr(),
+                            "no server {name:?}; the servers are {}",
+                            names.join(", ")
+                        )?,
+                        _ => writeln!(std::io::stderr(), "{}", error.message)?,
+                    }
+                    return Ok(ExitCode::FAILURE);
+                }
+            };
             if json {
                 writeln!(out, "{}", serde_json::to_string(&found.tools)?)?;
             } else {

@@ -78,6 +78,12 @@ fn questions() {
     check("search create an issue", r#"{"search":{"query":"create an issue","limit":10}} false"#);
     check("search x --limit 3 --pretty", r#"{"search":{"query":"x","limit":3}} true"#);
     check("search x --limit=3", r#"{"search":{"query":"x","limit":3}} false"#);
+    check(
+        "search x --server=a --read-only --detail full",
+        r#"{"search":{"query":"x","limit":10,"server":"a","kind":"read_only","detail":"full"}} false"#,
+    );
+    check("search --safe", r#"{"search":{"query":"","limit":10,"kind":"safe"}} false"#);
+    check("search x --detail all", "error: --detail takes names, summary or full");
     check("tools", "all tools false");
     check("tools github", r#"{"tool_names":{"server":"github"}} false"#);
     check("schema a.b --pretty", r#"{"schema":{"name":"a.b"}} true"#);

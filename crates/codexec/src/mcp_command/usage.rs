@@ -2,7 +2,8 @@ pub(super) const USAGE: &str = r#"mcp: call tools of MCP servers from bash
 
   mcp <server> <tool> [--name value]... [--json '{..}']   call a tool
   mcp call <server.tool> [--name value]... [--json ..]    the same, by one name
-  mcp search <words...> [--limit N]                       the best tools for a task
+  mcp search <words...> [--limit N] [--server S]          the best tools for a task; also
+             [--read-only | --safe | --destructive]       --detail names, summary or full
   mcp tools [server]                                      the names of all tools
   mcp schema <server.tool>                                one tool's whole definition
   mcp resources [server], mcp templates [server]          what can be read

@@ -1,6 +1,6 @@
 //! What the arguments mean. Nothing is asked here, and nothing read.
 
-use codexec_types::Ask;
+use codexec_types::{Ask, Detail, ToolKind};
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Wish {
@@ -156,7 +156,7 @@ fn listed(
     what: &str,
     ask: impl FnOnce(Option<String>) -> Ask,
 ) -> Result<Wish, String> {
-    let (words, is_pretty, _) = words(rest, false)?;
+    let (words, is_pretty) = words(rest)?;
     match <[String; 1]>::try_from(words) {
         Ok([server]) => Ok(asked(ask(Some(server)), is_pretty)),
         Err(none) if none.is_empty() => Ok(asked(ask(None), is_pretty)),
@@ -165,7 +165,7 @@ fn listed(
 }
 
 fn read(rest: Vec<String>) -> Result<Wish, String> {
-    let (words, is_pretty, _) = words(rest, false)?;
+    let (words, is_pretty) = words(rest)?;
     let [server, uri] = <[String; 2]>::try_from(words)
         .map_err(|_| "mcp read takes a server and a uri, like docs file:///a.md".to_owned())?;
     Ok(asked(Ask::ReadResource { server, uri }, is_pretty))
@@ -183,16 +183,45 @@ fn prompt(rest: Vec<String>) -> Result<Wish, String> {
 }
 
 fn search(rest: Vec<String>) -> Result<Wish, String> {
-    let (words, is_pretty, limit) = words(rest, true)?;
-    if words.is_empty() {
+    let (mut limit, mut server) = (SEARCH_LIMIT, None);
+    let (mut kind, mut detail) = (ToolKind::Any, Detail::Summary);
+    let mut is_pretty = false;
+    let mut words = Vec::new();
+    let mut rest = rest.into_iter();
+    while let Some(word) = rest.next() {
+        let (name, given) = match word.split_once('=') {
+            Some((name, value)) if word.starts_with("--") => (name, Some(value.to_owned())),
+            _ => (word.as_str(), None),
+        };
+        let mut value = || given.clone().or_else(|| rest.next()).unwrap_or_default();
+        match name {
+            "--pretty" => is_pretty = true,
+            "--read-only" => kind = ToolKind::ReadOnly,
+            "--safe" => kind = ToolKind::Safe,
+            "--destructive" => kind = ToolKind::Destructive,
+            "--server" => server = Some(value()),
+            "--limit" => {
+                let number = value().parse().ok().filter(|n| (1..=1000).contains(n));
+                limit = number.ok_or("--limit takes a number from 1 to 1000")?;
+            }
+            "--detail" => {
+                let value = value();
+                let found = Detail::ALL.iter().find(|(name, _)| *name == value);
+                detail = found.ok_or("--detail takes names, summary or full")?.1;
+            }
+            _ if name.starts_with("--") => return Err(format!("{name} is not known here")),
+            _ => words.push(word),
+        }
+    }
+    let is_narrowed = server.is_some() || kind != ToolKind::Any;
+    if words.is_empty() && !is_narrowed {
         return Err("say what the tool should do, like mcp search create issue".to_owned());
     }
-    let limit = limit.unwrap_or(SEARCH_LIMIT);
-    Ok(asked(Ask::Search { query: words.join(" "), limit }, is_pretty))
+    Ok(asked(Ask::Search { query: words.join(" "), limit, server, kind, detail }, is_pretty))
 }
 
 fn tools(rest: Vec<String>) -> Result<Wish, String> {
-    let (words, is_pretty, _) = words(rest, false)?;
+    let (words, is_pretty) = words(rest)?;
     match <[String; 1]>::try_from(words) {
         Ok([server]) => Ok(asked(Ask::ToolNames { server }, is_pretty)),
         Err(none) if none.is_empty() => Ok(Wish::AllTools { is_pretty }),
@@ -201,14 +230,14 @@ fn tools(rest: Vec<String>) -> Result<Wish, String> {
 }
 
 fn schema(rest: Vec<String>) -> Result<Wish, String> {
-    let (words, is_pretty, _) = words(rest, false)?;
+    let (words, is_pretty) = words(rest)?;
     let [name] = <[String; 1]>::try_from(words)
         .map_err(|_| "mcp schema takes one tool, like github.get_issue".to_owned())?;
     Ok(asked(Ask::Schema { name }, is_pretty))
 }
 
 fn help(rest: Vec<String>) -> Result<Wish, String> {
-    let (words, ..) = words(rest, false)?;
+    let (words, _) = words(rest)?;
     match words.as_slice() {
         [] => Ok(Wish::Usage),
         [name] => Ok(asked(Ask::Help { name: Some(name.clone()) }, false)),
@@ -217,29 +246,19 @@ fn help(rest: Vec<String>) -> Result<Wish, String> {
     }
 }
 
-/// Words, with `--pretty` and, where there can be one, `--limit N` between them.
-fn words(rest: Vec<String>, has_limit: bool) -> Result<(Vec<String>, bool, Option<u32>), String> {
-    let mut found = Vec::new();
-    let (mut is_pretty, mut limit) = (false, None);
-    let mut rest = rest.into_iter();
-    while let Some(word) = rest.next() {
+/// Words, with `--pretty` between them.
+fn words(rest: Vec<String>) -> Result<(Vec<String>, bool), String> {
+    let (mut found, mut is_pretty) = (Vec::new(), false);
+    for word in rest {
         if word == "--pretty" {
             is_pretty = true;
-        } else if has_limit && (word == "--limit" || word.starts_with("--limit=")) {
-            let value = match word.strip_prefix("--limit=") {
-                Some(value) => Some(value.to_owned()),
-                None => rest.next(),
-            };
-            let number =
-                value.and_then(|value| value.parse().ok()).filter(|n| (1..=1000).contains(n));
-            limit = Some(number.ok_or("--limit takes a number from 1 to 1000")?);
         } else if word.starts_with("--") {
             return Err(format!("{word} is not known here"));
         } else {
             found.push(word);
         }
     }
-    Ok((found, is_pretty, limit))
+    Ok((found, is_pretty))
 }
 
 /// `--name value`, `--name=value`, `--name` alone; and what is none of these.

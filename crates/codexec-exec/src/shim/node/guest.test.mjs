@@ -253,6 +253,10 @@ checkAsks("every way to call asks the same", [
   ["await tools.my_server.x()", { tool: { server: "my-server", tool: "x", args: {} } }],
   ["await discoverMCPTools({search: ['a']})", { discover: { words: ["a"] } }],
   ["await searchTools('issues', 3)", { search: { query: "issues", limit: 3 } }],
+  [
+    "await searchTools('issues', {server: 'a', destructive: false, detail: 'names'})",
+    { search: { query: "issues", limit: 10, server: "a", detail: "names", kind: "safe" } },
+  ],
   ["await getToolSchema('github.x')", { schema: { name: "github.x" } }],
   ["await help()", { help: { name: null } }],
   ["await resources.list()", { resources: { server: null } }],

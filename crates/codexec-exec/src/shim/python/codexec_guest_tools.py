@@ -307,12 +307,28 @@ def api(wire, servers):
         texts = ",".join(_text(word, "a search word") for word in words)
         return Call(wire, f'{{"discover":{{"words":[{texts}]}}}}', "discover_mcp_tools(..)")
 
-    def search_tools(query, limit=10):
-        """The tools that match a sentence best."""
+    def search_tools(
+        query="", limit=10, *, server=None, read_only=False, destructive=None, detail="summary"
+    ):
+        """The tools that match a sentence best; without one, all of them.
+
+        read_only: only those that change nothing; destructive=False: only those that destroy
+        nothing; detail: names, summary or full.
+        """
         if not isinstance(limit, int) or not 1 <= limit <= 1000:
             raise ValueError(f"the limit must be 1 to 1000, not {limit!r}")
-        ask = f'{{"search":{{"query":{_text(query, "the query")},"limit":{int(limit)}}}}}'
-        return Call(wire, ask, f"search_tools({query!r:.100})")
+        if detail not in ("names", "summary", "full"):
+            raise ValueError(f"detail must be names, summary or full, not {detail!r}")
+        ask = f'{{"search":{{"query":{_text(query, "the query")},"limit":{int(limit)}'
+        if server is not None:
+            ask += f',"server":{_text(server, "the server")}'
+        if detail != "summary":
+            ask += f',"detail":"{detail}"'
+        if read_only:
+            ask += ',"kind":"read_only"'
+        elif destructive is not None:
+            ask += ',"kind":"destructive"' if destructive else ',"kind":"safe"'
+        return Call(wire, ask + "}}", f"search_tools({query!r:.100})")
 
     def get_tool_schema(name):
         """One tool's whole definition."""

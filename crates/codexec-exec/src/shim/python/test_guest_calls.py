@@ -80,6 +80,8 @@ class Calls(unittest.TestCase):
             """
             await discover_mcp_tools(); await discoverMCPTools("a"); await discover_mcp_tools(["a", "b"])
             await search_tools("q"); await searchTools("q", limit=3)
+            await search_tools("q", server="s", read_only=True, detail="full")
+            await search_tools(destructive=False)
             await get_tool_schema("a.b"); await getToolSchema("a.b")
             help(); await help("github"); help(tools.github.x); help(tools)
             """
@@ -92,6 +94,8 @@ class Calls(unittest.TestCase):
                 {"discover": {"words": ["a", "b"]}},
                 {"search": {"query": "q", "limit": 10}},
                 {"search": {"query": "q", "limit": 3}},
+                {"search": {"query": "q", "limit": 10, "server": "s", "detail": "full", "kind": "read_only"}},
+                {"search": {"query": "", "limit": 10, "kind": "safe"}},
                 {"schema": {"name": "a.b"}},
                 {"schema": {"name": "a.b"}},
                 {"help": {"name": None}},

@@ -1,4 +1,4 @@
-use codexec_types::CallCode;
+use codexec_types::{CallCode, Detail, ToolKind};
 
 use super::*;
 
@@ -67,9 +67,27 @@ fn discovery_asks() {
     check_asks("await discoverMCPTools()", &[words(&[])]);
     check_asks("await discoverMCPTools({search: ['a', 'b']})", &[words(&["a", "b"])]);
     check_asks("await discover_mcp_tools({search: 'a'})", &[words(&["a"])]);
-    let search = |limit| Ask::Search { query: "issues".to_owned(), limit };
+    let search = |limit| Ask::Search {
+        query: "issues".to_owned(),
+        limit,
+        server: None,
+        kind: ToolKind::Any,
+        detail: Detail::Summary,
+    };
     check_asks("await searchTools('issues')", &[search(10)]);
     check_asks("await search_tools('issues', 3)", &[search(3)]);
+    check_asks("await search_tools('issues', {limit: 3})", &[search(3)]);
+    let narrowed = Ask::Search {
+        query: String::new(),
+        limit: 10,
+        server: Some("github".to_owned()),
+        kind: ToolKind::ReadOnly,
+        detail: Detail::Full,
+    };
+    check_asks(
+        "await searchTools('', {server: 'github', readOnly: true, detail: 'full'})",
+        &[narrowed],
+    );
     let schema = Ask::Schema { name: "github.x".to_owned() };
     check_asks(
         "await getToolSchema('github.x'); await get_tool_schema('github.x')",

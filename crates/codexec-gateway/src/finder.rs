@@ -1,0 +1,30 @@
+use codexec_types::{ServerName, ToolFilter};
+use serde_json::Value;
+
+use crate::{
+    catalogue::{Catalogue, Entry},
+    tool::Tool,
+};
+
+/// The search by itself, over definitions as servers send them and without any server: for
+/// measuring it.
+pub struct Finder {
+    catalogue: Catalogue,
+}
+
+impl Finder {
+    /// Leaves out what no catalogue would hold.
+    pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> Finder {
+        let entries = definitions.into_iter().filter_map(|(server, definition)| {
+            Some(Entry { server, tool: Tool::read(definition).ok()?.into() })
+        });
+        Finder { catalogue: Catalogue::of(entries.collect()) }
+    }
+
+    /// The names (`server.tool`) of the best matches, best first.
+    pub fn find(&self, query: &str, limit: usize) -> Vec<String> {
+        let all = ToolFilter::all();
+        let found = self.catalogue.search(query, &all);
+        found.take(limit).map(Entry::dotted_name).collect()
+    }
+}

@@ -1,0 +1,31 @@
+use codexec_types::ToolKind;
+use serde_json::Value;
+
+/// What a server says its tool may do. Only a hint: it decides what is shown, never what is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hints {
+    is_read_only: bool,
+    is_destructive: bool,
+}
+
+impl Hints {
+    /// As the protocol has it, what is not said is the worst.
+    pub(crate) fn read(definition: &Value) -> Hints {
+        let hint = |name| definition.get("annotations")?.get(name)?.as_bool();
+        let is_read_only = hint("readOnlyHint").unwrap_or(false);
+        let is_destructive = !is_read_only && hint("destructiveHint").unwrap_or(true);
+        Hints { is_read_only, is_destructive }
+    }
+
+    pub(crate) fn is(self, kind: ToolKind) -> bool {
+        match kind {
+            ToolKind::Any => true,
+            ToolKind::ReadOnly => self.is_read_only,
+            ToolKind::Safe => !self.is_destructive,
+            ToolKind::Destructive => self.is_destructive,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,19 @@
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn what_is_not_said_is_the_worst() {
+    let kinds = [ToolKind::Any, ToolKind::ReadOnly, ToolKind::Safe, ToolKind::Destructive];
+    let check = |annotations: Value, expected: [bool; 4]| {
+        let hints = Hints::read(&json!({"name": "x", "annotations": annotations}));
+        assert_eq!(kinds.map(|kind| hints.is(kind)), expected, "{annotations}");
+    };
+    check(json!({}), [true, false, false, true]);
+    check(json!(null), [true, false, false, true]);
+    check(json!({"readOnlyHint": "yes"}), [true, false, false, true]);
+    check(json!({"readOnlyHint": true}), [true, true, true, false]);
+    check(json!({"readOnlyHint": true, "destructiveHint": true}), [true, true, true, false]);
+    check(json!({"destructiveHint": false}), [true, false, true, false]);
+    check(json!({"readOnlyHint": false, "destructiveHint": true}), [true, false, false, true]);
+}

@@ -1,0 +1,112 @@
+//! Catalogues and queries from files, and how well the search does on them.
+
+use std::{fs, path::Path};
+
+use codexec_gateway::Finder;
+use codexec_types::ServerName;
+use serde_json::Value;
+
+pub(crate) struct Query {
+    pub(crate) text: String,
+    /// Each of them answers it; with more than one, the best first.
+    expected: Vec<String>,
+}
+
+#[derive(Default)]
+pub(crate) struct Measured {
+    /// The share of queries with an expected tool among the first 1, 5 and 10.
+    pub(crate) found: [f64; 3],
+    /// The share of all expected tools that are among them.
+    pub(crate) recall: [f64; 3],
+    pub(crate) mean_reciprocal_rank: f64,
+    pub(crate) ndcg_at_10: f64,
+    /// What was asked, what was expected, and what came instead among the first five.
+    pub(crate) misses: Vec<String>,
+}
+
+const CUTS: [usize; 3] = [1, 5, 10];
+const LOOKED_AT: usize = 100;
+
+/// A file of tools that name their servers, or a folder with a file for each server.
+pub(crate) fn definitions(path: &Path) -> Vec<(ServerName, Value)> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        let entries = fs::read_dir(path).expect("a folder");
+        files = entries.map(|entry| entry.expect("an entry").path()).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+        files.sort();
+    }
+    files.iter().flat_map(|file| tools(file)).collect()
+}
+
+fn tools(file: &Path) -> Vec<(ServerName, Value)> {
+    let list: Value = serde_json::from_str(&read(file)).expect("JSON");
+    let tools = list.get("tools").unwrap_or(&list).as_array().expect("a list of tools").clone();
+    let of_file = file.file_stem().expect("a name").to_string_lossy().into_owned();
+    let named = |mut tool: Value| {
+        let server = tool["server"].as_str().unwrap_or(&of_file).to_owned();
+        if let Some(name) = tool.get("tool").cloned() {
+            tool["name"] = name;
+        }
+        (ServerName::new(&server).expect("a server's name"), tool)
+    };
+    tools.into_iter().map(named).collect()
+}
+
+/// Lines of `{"query", "expected": ["server.tool"]}`, or one `{"queries": [{"query", "labels"}]}`.
+pub(crate) fn queries(file: &Path) -> Vec<Query> {
+    let text = read(file);
+    let whole: Option<Value> = serde_json::from_str(&text).ok();
+    let rows = match whole.as_ref().and_then(|whole| whole["queries"].as_array()) {
+        Some(rows) => rows.clone(),
+        None => text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(),
+    };
+    rows.iter().map(query).collect()
+}
+
+fn query(row: &Value) -> Query {
+    let text = |value: &Value| value.as_str().expect("a string").to_owned();
+    let expected = match row["labels"].as_array() {
+        Some(labels) => {
+            let mut labels: Vec<&Value> = labels.iter().collect();
+            labels.sort_by_key(|label| std::cmp::Reverse(label["relevance"].as_u64()));
+            labels.iter().map(|label| text(&label["tool_id"]).replacen(':', ".", 1)).collect()
+        }
+        None => row["expected"].as_array().expect("expected").iter().map(text).collect(),
+    };
+    Query { text: text(&row["query"]), expected }
+}
+
+pub(crate) fn measure(finder: &Finder, queries: &[Query]) -> Measured {
+    let mut measured = Measured::default();
+    let all = queries.len() as f64;
+    for query in queries {
+        let found = finder.find(&query.text, LOOKED_AT);
+        let ranks: Vec<usize> = (1..)
+            .zip(&found)
+            .filter(|(_, name)| query.expected.contains(name))
+            .map(|(rank, _)| rank)
+            .collect();
+        for (at, cut) in CUTS.into_iter().enumerate() {
+            let within = ranks.iter().filter(|rank| **rank <= cut).count();
+            measured.found[at] += f64::from(u8::from(within > 0)) / all;
+            measured.recall[at] += within as f64 / query.expected.len() as f64 / all;
+        }
+        let first = ranks.first().copied();
+        measured.mean_reciprocal_rank += first.map_or(0.0, |rank| 1.0 / rank as f64) / all;
+        let gain = |rank: usize| 1.0 / (rank as f64 + 1.0).log2();
+        let ideal: f64 = (1..=query.expected.len().min(10)).map(gain).sum();
+        let gained: f64 = ranks.iter().filter(|rank| **rank <= 10).map(|rank| gain(*rank)).sum();
+        measured.ndcg_at_10 += gained / ideal / all;
+        if first.is_none_or(|rank| rank > 5) {
+            let came: Vec<&str> = found.iter().take(5).map(String::as_str).collect();
+            let (asked, expected) = (&query.text, query.expected.join(", "));
+            measured.misses.push(format!("{asked}\n    {expected}, not {}", came.join(", ")));
+        }
+    }
+    measured
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
