@@ -27,11 +27,17 @@ impl Inspector {
 
     /// It starts a codexec with these settings.
     pub(crate) fn with_settings(era: &'static str, settings: &str) -> Option<Inspector> {
+        Inspector::with(era, settings, &json!({}))
+    }
+
+    /// And with these servers.
+    pub(crate) fn with(era: &'static str, settings: &str, upstreams: &Value) -> Option<Inspector> {
         let world = world()?;
         let home = tempfile::tempdir().expect("a directory");
         keep_settings(home.path(), settings);
         let servers = home.path().join("servers.json");
-        std::fs::write(&servers, r#"{"mcpServers": {}}"#).expect("written");
+        let entries = json!({ "mcpServers": upstreams });
+        std::fs::write(&servers, entries.to_string()).expect("written");
         let config = json!({"mcpServers": {"codexec": {
             "type": "stdio",
             "command": codexec(),
@@ -45,7 +51,7 @@ impl Inspector {
     }
 
     /// Its exit code, and what it prints on each stream as JSON.
-    fn ask(&self, args: &[&str]) -> (Option<i32>, Value, Value) {
+    pub(crate) fn ask(&self, args: &[&str]) -> (Option<i32>, Value, Value) {
         let bin = self.world.join("npm/node_modules/.bin");
         let output = Command::new(bin.join("node"))
             .arg(bin.join("mcp-inspector"))

@@ -1,124 +1,22 @@
 //! The toolset `direct`: what goes through it comes out as it was, in both eras.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+mod asking;
+mod bare;
+mod speaker;
+
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use self::bare::Bare;
+use self::speaker::Era::{self, Legacy, Modern};
+use self::speaker::Speaker;
+
+use crate::clients::Inspector;
 use crate::support::{Client, PATIENCE, command};
 use crate::world::World;
 
 const UPSTREAM: &str = include_str!("direct/upstream.py");
-
-/// How a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Era {
-    Legacy,
-    Modern,
-}
-
-use Era::{Legacy, Modern};
-
-/// A client of one era that can be asked what `capabilities` say.
-pub(crate) struct Speaker {
-    pub(crate) client: Client,
-    era: Era,
-    capabilities: Value,
-}
-
-impl Speaker {
-    pub(crate) fn start(servers: &Value, era: Era, capabilities: Value, toolset: &str) -> Speaker {
-        let mut client = Client::raw(servers, |command| {
-            command.args(["--toolset", toolset]);
-        });
-        if era == Legacy {
-            let hello = json!({
-                "protocolVersion": "2025-11-25",
-                "capabilities": capabilities,
-                "clientInfo": {"name": "it", "version": "0"},
-            });
-            client.request("initialize", &hello);
-            client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        }
-        Speaker { client, era, capabilities }
-    }
-
-    fn scripted(era: Era, capabilities: Value) -> Speaker {
-        Speaker::start(&json!({"s": scripted()}), era, capabilities, "direct")
-    }
-
-    fn with_meta(&self, mut params: Value, token: Option<&str>) -> Value {
-        let mut meta = json!({});
-        if self.era == Modern {
-            meta = json!({
-                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientInfo": {"name": "it", "version": "0"},
-                "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-            });
-        }
-        if let Some(token) = token {
-            meta["progressToken"] = json!(token);
-        }
-        params["_meta"] = meta;
-        params
-    }
-
-    fn send(&mut self, method: &str, params: Value) -> u64 {
-        let params = self.with_meta(params, None);
-        self.client.send(method, &params)
-    }
-
-    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
-        let id = self.send(method, params);
-        self.client.wait(id)
-    }
-
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let reply = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
-        assert!(reply["error"].is_null(), "{reply}");
-        reply["result"].clone()
-    }
-
-    fn names(&mut self) -> Vec<String> {
-        let list = self.request("tools/list", json!({}));
-        let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("{list}"));
-        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
-    }
-
-    /// The next message with this method.
-    fn next(&mut self, method: &str) -> Value {
-        let mut others = Vec::new();
-        loop {
-            let message = self.client.next_message();
-            if message["method"] == method {
-                self.client.others.extend(others);
-                return message;
-            }
-            others.push(message);
-        }
-    }
-
-    /// What a call gives whose question is answered like this, and the question.
-    fn asked(&mut self, tool: &str, arguments: &Value, answer: &Value) -> (Value, Value) {
-        let params = json!({"name": tool, "arguments": arguments});
-        let id = self.send("tools/call", params.clone());
-        if self.era == Legacy {
-            let question = self.next("elicitation/create");
-            let answered = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
-            self.client.write(&answered);
-            return (self.client.wait(id)["result"].clone(), question["params"].clone());
-        }
-        let asked = self.client.wait(id)["result"].clone();
-        assert_eq!(asked["resultType"], "input_required", "{asked}");
-        let requests = asked["inputRequests"].as_object().expect("questions");
-        let (key, question) = requests.iter().next().expect("one question");
-        assert_eq!(question["method"], "elicitation/create");
-        let mut again = params;
-        again["inputResponses"] = json!({key: answer});
-        again["requestState"] = asked["requestState"].clone();
-        (self.request("tools/call", again)["result"].clone(), question["params"].clone())
-    }
-}
 
 pub(crate) fn scripted() -> Value {
     json!({"command": "python3", "args": ["-S", "-c", UPSTREAM]})
@@ -126,67 +24,6 @@ pub(crate) fn scripted() -> Value {
 
 fn can_ask() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}})
-}
-
-/// What a server says to whoever speaks to it without us between.
-struct Bare {
-    child: std::process::Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
-    next_id: u64,
-}
-
-impl Bare {
-    fn start(server: &Value) -> Bare {
-        let text = |value: &Value| value.as_str().expect("text").to_owned();
-        let args = server["args"].as_array().expect("arguments").iter().map(text);
-        let mut child = Command::new(text(&server["command"]))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it starts");
-        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        let mut bare = Bare { child, lines, next_id: 0 };
-        let hello = json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": can_ask(),
-            "clientInfo": {"name": "codexec", "version": "0"},
-        });
-        bare.request("initialize", &hello);
-        bare.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        bare
-    }
-
-    fn write(&mut self, message: &Value) {
-        writeln!(self.child.stdin.as_mut().expect("piped"), "{message}").expect("written");
-    }
-
-    fn request(&mut self, method: &str, params: &Value) -> Value {
-        self.next_id += 1;
-        let id = self.next_id;
-        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        loop {
-            let line = self.lines.next().expect("an answer").expect("UTF-8");
-            let message: Value = serde_json::from_str(&line).expect("JSON");
-            if message["id"] == id && message["method"].is_null() {
-                return message["result"].clone();
-            }
-        }
-    }
-
-    /// All tools, by pages.
-    fn tools(&mut self) -> Vec<Value> {
-        let list = self.request("tools/list", &json!({}));
-        list["tools"].as_array().expect("tools").clone()
-    }
-}
-
-impl Drop for Bare {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// Real servers' tools and results, compared with what the servers say themselves.
@@ -264,6 +101,28 @@ fn real_tools_and_results_go_through_as_they_are_with_a_handshake() {
 #[test]
 fn real_tools_and_results_go_through_as_they_are_without_a_handshake() {
     check_real(Modern);
+}
+
+/// A client that nobody here wrote takes what goes through.
+#[test]
+fn the_inspector_lists_and_calls_upstream_tools() {
+    for era in ["legacy", "modern"] {
+        let servers = json!({"s": scripted()});
+        let Some(inspector) = Inspector::with(era, "toolset = ['direct']", &servers) else {
+            return;
+        };
+        let (code, said, complaint) = inspector.ask(&["--method", "tools/list", "--strict"]);
+        assert_eq!(code, Some(0), "{era} {complaint}");
+        assert_eq!(said["result"]["tools"][0]["name"], "s__give");
+        let result = json!({"content": [{"type": "text", "text": "hello"}],
+            "structuredContent": {"a": [1]}, "_meta": {"x/y": 1}});
+        let given = json!({"result": result}).to_string();
+        let call = ["--method", "tools/call", "--tool-name", "s__give", "--tool-args-json", &given];
+        let (code, said, complaint) = inspector.ask(&call);
+        assert_eq!(code, Some(0), "{era} {complaint}");
+        assert_eq!(said["result"]["content"], result["content"]);
+        assert_eq!(said["result"]["structuredContent"], result["structuredContent"]);
+    }
 }
 
 #[test]
@@ -385,100 +244,6 @@ fn a_cancelled_call_is_cancelled_at_its_server() {
     assert!(!health, "a call that was cancelled has no answer");
 }
 
-fn form() -> Value {
-    json!({"message": "Your name?", "requestedSchema": {
-        "type": "object", "properties": {"name": {"type": "string", "title": "Name"}},
-        "required": ["name"]}})
-}
-
-/// As a client sees it.
-fn seen(mut params: Value) -> Value {
-    let object = params.as_object_mut().expect("an object");
-    let meta = object.remove("_meta").unwrap_or_default();
-    assert_eq!(meta["codexec/server"], "s");
-    // Said or left out, it means the same.
-    object.remove("mode").inspect(|mode| assert_eq!(mode, "form"));
-    params
-}
-
-#[test]
-fn questions_reach_the_human_and_answers_the_server() {
-    for era in [Legacy, Modern] {
-        let mut us = Speaker::scripted(era, can_ask());
-        us.names();
-        let accept = json!({"action": "accept", "content": {"name": "Ada"}});
-        let (result, question) = us.asked("s__ask", &json!({"params": form()}), &accept);
-        assert_eq!(result["structuredContent"], accept, "{era:?} {result}");
-        assert_eq!(seen(question), form());
-        // A server that asks by its result, and is called again.
-        let (result, question) = us.asked("s__rounds", &json!({"params": form()}), &accept);
-        let expected = json!({"answers": {"who": accept}, "state": "s1"});
-        assert_eq!(result["structuredContent"], expected, "{era:?} {result}");
-        assert_eq!(seen(question), form());
-        let decline = json!({"action": "decline"});
-        let (result, _) = us.asked("s__ask", &json!({"params": form()}), &decline);
-        assert_eq!(result["structuredContent"], decline);
-        let url = json!({"mode": "url", "message": "Log in", "url": "https://a.example/",
-            "elicitationId": "e1"});
-        let (_, question) = us.asked("s__ask", &json!({"params": url}), &decline);
-        assert_eq!(question["url"], "https://a.example/");
-    }
-}
-
-#[test]
-fn who_cannot_be_asked_declines() {
-    for (era, capabilities) in
-        [(Legacy, json!({})), (Modern, json!({})), (Legacy, json!({"elicitation": {"url": {}}}))]
-    {
-        let mut us = Speaker::scripted(era, capabilities);
-        us.names();
-        let result = us.call("s__ask", json!({"params": form()}));
-        assert_eq!(result["structuredContent"], json!({"action": "decline"}), "{era:?}");
-    }
-    let mut us = Speaker::scripted(Legacy, json!({}));
-    let result = us.call("s__rounds", json!({"params": form()}));
-    let sorry = "UPSTREAM_ERROR: s.rounds: it wants input, and nobody can be asked";
-    assert_eq!(result["content"][0]["text"], sorry);
-}
-
-#[test]
-fn ask_2_an_answer_goes_only_to_the_call_that_asked() {
-    let mut us = Speaker::scripted(Modern, can_ask());
-    us.names();
-    let call = json!({"name": "s__ask", "arguments": {"params": form()}});
-    let asked = us.request("tools/call", call.clone())["result"].clone();
-    let state = &asked["requestState"];
-    let answers = json!({"question": {"action": "accept", "content": {"name": "Eve"}}});
-    let check = |us: &mut Speaker, name: &str, arguments: &Value, state: &Value| {
-        let params = json!({"name": name, "arguments": arguments, "inputResponses": answers,
-            "requestState": state});
-        let reply = us.request("tools/call", params);
-        assert_eq!(reply["error"]["code"], -32_602, "{reply}");
-    };
-    check(&mut us, "s__rounds", &call["arguments"], state);
-    check(&mut us, "s__ask", &json!({}), state);
-    check(&mut us, "s__ask", &call["arguments"], &json!("0".repeat(32)));
-    let mut again = call;
-    (again["inputResponses"], again["requestState"]) = (answers.clone(), state.clone());
-    let result = us.request("tools/call", again.clone())["result"].clone();
-    assert_eq!(result["structuredContent"], answers["question"]);
-    let twice = us.request("tools/call", again);
-    assert_eq!(twice["error"]["code"], -32_602, "{twice}");
-}
-
-#[test]
-fn code_that_calls_a_tool_has_its_clients_human_behind_it() {
-    for era in [Legacy, Modern] {
-        let mut us = Speaker::start(&json!({"s": scripted()}), era, can_ask(), "compact");
-        let code = "return await tools.s.ask(input);";
-        let arguments = json!({"code": code, "input": {"params": form()}});
-        let accept = json!({"action": "accept", "content": {"name": "Ada"}});
-        let (result, question) = us.asked("execute_code", &arguments, &accept);
-        assert_eq!(result["content"][0]["text"], accept.to_string(), "{era:?} {result}");
-        assert_eq!(question["message"], "s asks: Your name?");
-    }
-}
-
 #[test]
 fn a_client_hears_when_the_list_is_another() {
     for era in [Legacy, Modern] {
@@ -519,40 +284,4 @@ fn toolsets_are_joined_in_one_order_and_known_by_name() {
     let settings = home.path().join("settings.toml");
     std::fs::write(&settings, "toolset = ['dircet']").expect("written");
     check(&|command| command.arg("--config").arg(&settings), "settings.toml: `toolset`");
-}
-
-/// The code has less time than the human takes.
-#[test]
-fn the_clock_of_code_stands_still_while_a_human_is_asked() {
-    let mut us = Speaker::start(&json!({"s": scripted()}), Legacy, can_ask(), "compact");
-    // Started before, so that the time goes to nothing else.
-    us.call("execute_code", json!({"code": "await tools.s.give({result: {content: []}})"}));
-    let arguments = json!({
-        "code": "return await tools.s.ask(input);",
-        "input": {"params": form()},
-        "timeout_ms": 1_500,
-    });
-    let id = us.send("tools/call", json!({"name": "execute_code", "arguments": arguments}));
-    let question = us.next("elicitation/create");
-    // Longer than the code may run.
-    std::thread::sleep(std::time::Duration::from_millis(2_500));
-    let answer = json!({"action": "accept", "content": {"name": "Ada"}});
-    let answered = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
-    us.client.write(&answered);
-    let result = us.client.wait(id)["result"].clone();
-    assert_eq!(result["content"][0]["text"], answer.to_string(), "{result}");
-}
-
-/// A client that leaves takes its question with it.
-#[test]
-fn a_call_that_is_cancelled_while_it_asks_takes_its_question_back() {
-    let mut us = Speaker::scripted(Legacy, can_ask());
-    us.names();
-    let id = us.send("tools/call", json!({"name": "s__ask", "arguments": {"params": form()}}));
-    let question = us.next("elicitation/create");
-    let cancel = json!({"requestId": id});
-    us.client
-        .write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancel}));
-    let taken = us.next("notifications/cancelled");
-    assert_eq!(taken["params"]["requestId"], question["id"], "{taken}");
 }

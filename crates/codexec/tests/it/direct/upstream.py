@@ -46,7 +46,9 @@ def call(request):
         send(id=f"q{request['id']}", method="elicitation/create", params=given["params"])
     elif name == "rounds":
         answers = params.get("inputResponses")
-        if answers is None:
+        if given.get("for_ever"):
+            reply(request, {"resultType": "input_required", "requestState": "s2"})
+        elif answers is None:
             wanted = {"who": {"method": "elicitation/create", "params": given["params"]}}
             reply(request, {"resultType": "input_required", "inputRequests": wanted, "requestState": "s1"})
         else:
