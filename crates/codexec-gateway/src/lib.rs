@@ -9,6 +9,7 @@ mod clean;
 mod config;
 mod gateway;
 mod help;
+mod oauth;
 mod search;
 mod secret;
 mod settings;
@@ -17,12 +18,14 @@ mod tool;
 mod unwrap;
 mod upstream;
 mod warden;
+mod web;
 
 pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use oauth::{LoggedIn, LoginError, login};
 pub use search::Detail;
 pub use settings::Settings;
 pub use warden::{Warden, serve_warden};

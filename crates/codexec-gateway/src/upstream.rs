@@ -9,6 +9,7 @@ mod listing;
 mod open;
 mod owner;
 mod process;
+mod remote;
 mod stdio;
 
 use std::{

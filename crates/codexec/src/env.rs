@@ -27,6 +27,11 @@ pub(crate) fn log_filter() -> String {
     std::env::var("CODEXEC_LOG").unwrap_or_else(|_| "warn".to_owned())
 }
 
+/// `MCP_CONFORMANCE_CONTEXT`: what the conformance suite tells the client that it starts.
+pub(crate) fn conformance_context() -> Option<String> {
+    variable("MCP_CONFORMANCE_CONTEXT")
+}
+
 /// `PATH`: where interpreters are looked for.
 pub(crate) fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()

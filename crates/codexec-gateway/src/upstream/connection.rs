@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     UpstreamError,
     process::{Leash, Life},
+    remote::Troubles,
 };
 
 /// Dropping it kills a server that is a process of ours.
@@ -39,8 +40,7 @@ pub(crate) struct Connection {
 /// What stands behind a connection.
 pub(super) enum Wire {
     Process(Leash),
-    #[expect(dead_code, reason = "remote servers come next")]
-    Remote,
+    Remote(Arc<Troubles>),
 }
 
 impl Connection {
@@ -67,7 +67,7 @@ impl Connection {
     fn life(&self) -> Option<&Life> {
         match &self.wire {
             Wire::Process(leash) => Some(&leash.0),
-            Wire::Remote => None,
+            Wire::Remote(_) => None,
         }
     }
 
@@ -92,7 +92,8 @@ impl Connection {
             Ok(Err(_)) => return Err(self.ended().await),
             Err(_) => return Err(UpstreamError::Timeout(limit)),
         };
-        let mut pending = Pending { peer: &self.peer, id: Some(handle.id.clone()) };
+        let id = handle.id.clone();
+        let mut pending = Pending { peer: &self.peer, id: Some(id.clone()) };
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.ok(),
@@ -102,7 +103,10 @@ impl Connection {
         pending.id = None;
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Some(Err(ServiceError::McpError(error))) => Err(refusal(error.code, &error.message)),
+            Some(Err(ServiceError::McpError(error))) => {
+                let trouble = self.trouble(&id);
+                Err(trouble.unwrap_or_else(|| refusal(error.code, &error.message)))
+            }
             Some(Err(ServiceError::TransportSend(error))) => {
                 Err(UpstreamError::Refused(error.error.to_string()))
             }
@@ -128,10 +132,22 @@ impl Connection {
     }
 
     pub(super) async fn ended(&self) -> UpstreamError {
-        UpstreamError::Ended(match self.life() {
-            Some(life) => life.epitaph().await,
-            None => "the connection was closed".to_owned(),
-        })
+        match &self.wire {
+            Wire::Process(leash) => UpstreamError::Ended(leash.0.epitaph().await),
+            Wire::Remote(troubles) => match troubles.why_ended() {
+                Some(UpstreamError::Start(why)) => UpstreamError::Ended(why),
+                Some(error) => error,
+                None => UpstreamError::Ended("the connection was closed".to_owned()),
+            },
+        }
+    }
+
+    /// Why a remote server did not answer a request, where its own error does not say it.
+    fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
+        match (&self.wire, request) {
+            (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
+            (Wire::Remote(_) | Wire::Process(_), _) => None,
+        }
     }
 }
 

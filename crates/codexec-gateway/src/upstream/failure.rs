@@ -22,6 +22,12 @@ pub(crate) enum UpstreamError {
     Start(String),
     #[error("it failed to start {ago_s} s ago: {reason}; retry in {retry_s} s")]
     Waiting { reason: String, ago_s: u64, retry_s: u64 },
+    #[error("{0}; log in with `codexec servers login`")]
+    NeedsLogin(String),
+    #[error("it is busy and asks to be left alone; try again in {} s", .retry_after.as_secs())]
+    Busy { retry_after: Duration },
+    #[error("it could not be asked: {0}")]
+    Unreachable(String),
     #[error("it ended ({0})")]
     Ended(String),
     #[error("no answer within {} s", .0.as_secs_f32())]

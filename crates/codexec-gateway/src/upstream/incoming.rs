@@ -7,12 +7,12 @@ use codexec_types::lenient_json;
 use rmcp::{
     RoleClient,
     model::{
-        CustomResult, ErrorCode, ErrorData, InitializeResult, NumberOrString, ServerCapabilities,
-        ServerResult,
+        CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeResult, NumberOrString,
+        ServerCapabilities, ServerResult,
     },
     service::RxJsonRpcMessage,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::owner::{Owner, owner};
 
@@ -22,8 +22,10 @@ pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     pub(super) ids: HashSet<i64>,
-    /// The one request whose result must be typed.
+    /// The request whose result must be typed.
     pub(super) initialize: Option<i64>,
+    /// The same, from 2026-07-28 on.
+    pub(super) discover: Option<i64>,
 }
 
 /// The notifications we act on. Others are dropped here, before anybody logs them.
@@ -89,6 +91,12 @@ fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>
     in_flight.ids.remove(&id);
     let result = if in_flight.initialize == Some(id) {
         ServerResult::InitializeResult(initialize_result(result))
+    } else if in_flight.discover == Some(id) {
+        match discover_result(result) {
+            Some(result) => ServerResult::DiscoverResult(result),
+            // It knows nothing of discovery and answers everything.
+            None => return Some(Some(unknown_method(id))),
+        }
     } else {
         ServerResult::CustomResult(CustomResult(result))
     };
@@ -107,11 +115,36 @@ fn initialize_result(result: Value) -> InitializeResult {
     })
 }
 
-fn error_data(error: &Value) -> ErrorData {
+/// The same. `None`: it is none.
+fn discover_result(mut result: Value) -> Option<DiscoverResult> {
+    let fields = result.as_object_mut()?;
+    fields.get("supportedVersions")?.as_array()?;
+    let defaults = [
+        ("resultType", json!("complete")),
+        ("capabilities", json!({})),
+        ("ttlMs", json!(0)),
+        ("cacheScope", json!("private")),
+    ];
+    for (field, default) in defaults {
+        fields.entry(field).or_insert(default);
+    }
+    serde_json::from_value(result).ok()
+}
+
+fn unknown_method(id: i64) -> Message {
+    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no discovery", None);
+    Message::error(error, Some(NumberOrString::Number(id)))
+}
+
+pub(super) fn error_data(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str);
     let message = message.map_or_else(|| error.to_string(), str::to_owned);
-    ErrorData::new(code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), message, None)
+    ErrorData::new(
+        code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode),
+        message,
+        error.get("data").cloned(),
+    )
 }
 
 fn failure(id: i64, why: String, in_flight: &mut InFlight) -> Message {

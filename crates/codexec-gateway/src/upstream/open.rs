@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
+use codexec_types::ServerName;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use rmcp::{
+    model::ProtocolVersion,
+    service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt},
+};
 use tokio::{
     sync::Notify,
     time::{Instant, timeout_at},
@@ -14,19 +19,27 @@ use super::{
     client::Client,
     connection::{Connection, Wire},
     process::{Started, start},
+    remote::{Ends, Http},
     stdio::Stdio,
 };
-use crate::{RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig};
+use crate::{
+    RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig,
+    clean::{clean_line, cut},
+    oauth::Account,
+    web,
+};
 
 /// Connects and shakes hands, all before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
         TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
-        TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
+        TransportConfig::Remote(remote) => {
+            open_remote(&config.name, remote, settings, deadline).await
+        }
     }
 }
 
@@ -69,9 +82,69 @@ async fn open_stdio(
 }
 
 async fn open_remote(
+    name: &ServerName,
     remote: &RemoteConfig,
-    _settings: &Settings,
-    _deadline: Instant,
+    settings: &Arc<Settings>,
+    deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
-    Err(UpstreamError::Start(format!("{} is remote, which is not supported yet", remote.url)))
+    let gone = CancellationToken::new();
+    let ends = Ends {
+        client: web::client(settings).map_err(|err| UpstreamError::Start(web::why(&err)))?,
+        url: remote.url.clone(),
+        headers: header_map(remote, settings).await?,
+        account: Arc::new(Account::new(name, &remote.url, settings)),
+        max_bytes: settings.line_bytes,
+        gone: gone.clone(),
+    };
+    let changed = Arc::new(Notify::new());
+    let client = Client { changed: changed.clone() };
+    let http = Http::new(ends);
+    let troubles = http.troubles();
+    let lifecycle = ClientLifecycleMode::Auto {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+    };
+    let handshake = client.serve_with_lifecycle(http, lifecycle);
+    match timeout_at(deadline, handshake).await {
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Remote(troubles), gone, changed)),
+        Ok(Err(error)) => Err(troubles.why_ended().unwrap_or_else(|| refused(&error))),
+        Err(_) => {
+            let seconds = settings.startup_timeout.as_secs_f32();
+            Err(UpstreamError::Start(format!("it was not ready within {seconds} s")))
+        }
+    }
+}
+
+/// The user's own headers. Errors name them, never what is in them.
+async fn header_map(
+    remote: &RemoteConfig,
+    settings: &Settings,
+) -> Result<HeaderMap, UpstreamError> {
+    let mut headers = HeaderMap::new();
+    for (name, secret) in &remote.headers {
+        let wrong = |why: String| UpstreamError::Start(format!("`headers.{name}`: {why}"));
+        let value = secret.value(settings).await.map_err(|err| wrong(err.to_string()))?;
+        let key = HeaderName::from_bytes(name.as_bytes());
+        let key = key.map_err(|_| wrong("this is not the name of a header".to_owned()))?;
+        let value = HeaderValue::from_str(value.trim());
+        let mut value = value.map_err(|_| wrong("its value cannot be sent".to_owned()))?;
+        value.set_sensitive(true);
+        headers.append(key, value);
+    }
+    Ok(headers)
+}
+
+fn refused(error: &ClientInitializeError) -> UpstreamError {
+    match error {
+        ClientInitializeError::JsonRpcError(error) => {
+            UpstreamError::Start(format!("it refused: {}", error.message))
+        }
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
+            let versions = cut(&clean_line(&versions.join(", ")), 100);
+            UpstreamError::Start(format!("it speaks versions of MCP that we do not ({versions})"))
+        }
+        _ => UpstreamError::Start("no handshake".to_owned()),
+    }
 }

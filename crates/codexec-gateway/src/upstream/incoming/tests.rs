@@ -1,7 +1,7 @@
 use super::*;
 
 fn in_flight() -> InFlight {
-    InFlight { ids: [1, 2].into(), initialize: None }
+    InFlight { ids: [1, 2].into(), initialize: None, discover: None }
 }
 
 /// How many messages come of a line; `None` for junk.

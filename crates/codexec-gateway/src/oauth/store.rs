@@ -1,0 +1,104 @@
+//! Where grants are kept: `$CODEXEC_HOME/tokens/NAME.json`, for its owner alone.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use codexec_types::ServerName;
+use nix::fcntl::{Flock, FlockArg};
+use serde::{Deserialize, Serialize};
+
+use super::grant::Grant;
+
+const MAX_BYTES: u64 = 256 << 10;
+
+/// One server's file.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    path: PathBuf,
+}
+
+/// What is in it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Kept {
+    pub(super) grant: Option<Grant>,
+    /// The grant is in the desktop's keyring instead.
+    pub(super) is_in_keyring: bool,
+    /// What the server refused for want of, for the next login to ask for.
+    pub(super) wanted: Vec<String>,
+}
+
+/// Tells whether a file is still the one that was read.
+pub(super) type Stamp = Option<(SystemTime, u64)>;
+
+impl Store {
+    pub(super) fn new(home: &Path, server: &ServerName) -> Store {
+        // A server's name is safe as a file's.
+        Store { path: home.join("tokens").join(format!("{server}.json")) }
+    }
+
+    pub(super) fn stamp(&self) -> Stamp {
+        let metadata = std::fs::metadata(&self.path).ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
+    }
+
+    /// What cannot be read is not there: the user logs in again.
+    pub(super) fn load(&self) -> Kept {
+        let read = || -> io::Result<Vec<u8>> {
+            let mut bytes = Vec::new();
+            File::open(&self.path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        match read() {
+            Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
+            Err(_) => Kept::default(),
+        }
+    }
+
+    pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
+        let dir = self.dir()?;
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.new", std::process::id()));
+        let new = dir.join(name);
+        let mut options = OpenOptions::new();
+        options
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .custom_flags(nix::libc::O_NOFOLLOW);
+        let written = (|| {
+            let mut file = options.open(&new)?;
+            file.write_all(&serde_json::to_vec(kept)?)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &self.path)
+        })();
+        if written.is_err() {
+            let _ = std::fs::remove_file(&new);
+        }
+        written
+    }
+
+    /// Holds off every other process of ours that wants to renew the same grant.
+    pub(super) fn lock(&self) -> io::Result<Flock<File>> {
+        self.dir()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(self.path.with_extension("lock"))?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
+    }
+
+    fn dir(&self) -> io::Result<&Path> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        Ok(dir)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! What all requests to one remote server share.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use reqwest::{
+    Client, RequestBuilder, Response, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+};
+use rmcp::model::{ErrorCode, ErrorData, NumberOrString, ServerResult};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{
+    headers::{SESSION, VERSION},
+    params::{Mirrored, mirrored},
+    refusal,
+    troubles::Troubles,
+};
+use crate::{
+    oauth::Account,
+    upstream::{
+        UpstreamError,
+        incoming::{InFlight, Message},
+    },
+    web,
+};
+
+/// From sending a request to the first byte of its answer there is the caller's own limit; for
+/// what has no caller there is this one.
+pub(super) const CONTROL: Duration = Duration::from_secs(15);
+const MIRRORED_TOOLS: usize = 5_000;
+const SESSION_BYTES: usize = 1 << 10;
+
+pub(in crate::upstream) struct Link {
+    client: Client,
+    pub(super) url: Url,
+    /// The user's own, secrets among them.
+    headers: HeaderMap,
+    account: Arc<Account>,
+    pub(super) max_bytes: usize,
+    inbox: mpsc::Sender<Message>,
+    books: Mutex<Books>,
+    pub(super) troubles: Arc<Troubles>,
+    /// Nothing more will come.
+    pub(super) gone: CancellationToken,
+}
+
+#[derive(Default)]
+struct Books {
+    in_flight: InFlight,
+    calls: HashMap<i64, CancellationToken>,
+    /// What a server before 2026-07-28 said at the handshake.
+    session: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    mirrored: HashMap<String, Vec<Mirrored>>,
+    is_modern: bool,
+}
+
+/// Something to send.
+pub(super) struct Outgoing {
+    /// `None`: nobody waits for an answer.
+    pub(super) id: Option<i64>,
+    pub(super) method: String,
+    pub(super) body: Vec<u8>,
+    pub(super) headers: HeaderMap,
+    /// Of 2026-07-28 or later.
+    pub(super) is_modern: bool,
+}
+
+impl Outgoing {
+    /// What it asks has to be answered before anything else can be.
+    pub(super) fn is_handshake(&self) -> bool {
+        matches!(self.method.as_str(), "initialize" | "server/discover")
+    }
+}
+
+/// What a link is made from.
+pub(in crate::upstream) struct Ends {
+    pub(in crate::upstream) client: Client,
+    pub(in crate::upstream) url: Url,
+    pub(in crate::upstream) headers: HeaderMap,
+    pub(in crate::upstream) account: Arc<Account>,
+    pub(in crate::upstream) max_bytes: usize,
+    pub(in crate::upstream) gone: CancellationToken,
+}
+
+impl Link {
+    pub(super) fn new(ends: Ends, inbox: mpsc::Sender<Message>) -> Link {
+        Link {
+            client: ends.client,
+            url: ends.url,
+            headers: ends.headers,
+            account: ends.account,
+            max_bytes: ends.max_bytes,
+            inbox,
+            books: Mutex::default(),
+            troubles: Arc::default(),
+            gone: ends.gone,
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn with_in_flight<T>(&self, work: impl FnOnce(&mut InFlight) -> T) -> T {
+        work(&mut self.books().in_flight)
+    }
+
+    pub(super) fn waits_for(&self, request: i64) -> bool {
+        self.books().in_flight.ids.contains(&request)
+    }
+
+    /// Remembers a request; the token ends when nobody wants it any more.
+    pub(super) fn begin(&self, id: i64, outgoing: &Outgoing) -> CancellationToken {
+        let mut books = self.books();
+        books.in_flight.ids.insert(id);
+        books.is_modern = outgoing.is_modern;
+        match outgoing.method.as_str() {
+            "initialize" => books.in_flight.initialize = Some(id),
+            "server/discover" => books.in_flight.discover = Some(id),
+            _ => {}
+        }
+        let token = self.gone.child_token();
+        books.calls.insert(id, token.clone());
+        token
+    }
+
+    /// The task of a request has ended.
+    pub(super) fn ended(&self, id: i64) {
+        self.books().calls.remove(&id);
+    }
+
+    pub(super) fn cancel(&self, id: i64) {
+        let mut books = self.books();
+        books.in_flight.ids.remove(&id);
+        if let Some(call) = books.calls.remove(&id) {
+            call.cancel();
+        }
+    }
+
+    pub(super) fn mirrored(&self, tool: &str) -> Vec<Mirrored> {
+        self.books().mirrored.get(tool).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.books().is_modern
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.books().session.is_some()
+    }
+
+    /// What the handshake of an older server told us, learned from the answer to it.
+    pub(super) fn learn_session(&self, response: &Response) {
+        let session = response.headers().get(SESSION).filter(|id| id.len() <= SESSION_BYTES);
+        if let Some(session) = session {
+            self.books().session = Some(session.clone());
+        }
+    }
+
+    /// Hands messages on to rmcp.
+    pub(super) async fn deliver(&self, messages: Vec<Message>, of: Option<&Outgoing>) {
+        for mut message in messages {
+            self.learn(&mut message, of);
+            // Without a receiver there is nobody left to tell.
+            let _ = self.inbox.send(message).await;
+        }
+    }
+
+    fn learn(&self, message: &mut Message, of: Option<&Outgoing>) {
+        let Message::Response(response) = message else { return };
+        match &mut response.result {
+            ServerResult::InitializeResult(result) => {
+                let version = HeaderValue::from_str(result.protocol_version.as_str());
+                self.books().version = version.ok();
+            }
+            ServerResult::CustomResult(result)
+                if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>
+            {
+                self.learn_tools(&mut result.0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes out the tools that cannot be called as they want to be.
+    fn learn_tools(&self, list: &mut Value) {
+        let Some(tools) = list.get_mut("tools").and_then(Value::as_array_mut) else { return };
+        let mut books = self.books();
+        tools.retain(|tool| {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            match mirrored(tool.get("inputSchema").unwrap_or(&Value::Null)) {
+                Ok(found) if found.is_empty() => {
+                    books.mirrored.remove(name);
+                    true
+                }
+                Ok(found) => {
+                    if books.mirrored.len() < MIRRORED_TOOLS {
+                        books.mirrored.insert(name.to_owned(), found);
+                    }
+                    true
+                }
+                Err(error) => {
+                    tracing::warn!(tool = %crate::clean::clean_line(name), %error, "left out");
+                    false
+                }
+            }
+        });
+    }
+
+    /// The caller learns why; if it was the handshake, the connection is over.
+    pub(super) async fn fail(&self, outgoing: &Outgoing, error: UpstreamError) {
+        if outgoing.is_handshake() {
+            self.end(error);
+            return;
+        }
+        let Some(id) = outgoing.id else { return };
+        if !self.with_in_flight(|in_flight| in_flight.ids.remove(&id)) {
+            return;
+        }
+        let words = ErrorData::new(ErrorCode::INTERNAL_ERROR, error.to_string(), None);
+        self.troubles.note(id, error);
+        self.deliver(vec![Message::error(words, Some(NumberOrString::Number(id)))], None).await;
+    }
+
+    pub(super) fn end(&self, error: UpstreamError) {
+        self.troubles.end(error);
+        self.gone.cancel();
+    }
+
+    /// Sends it, with a credential if there is one, which is renewed once if it is refused.
+    pub(super) async fn post(&self, outgoing: &Outgoing) -> Result<Response, UpstreamError> {
+        let request = || {
+            let request = self.client.post(self.url.clone()).body(outgoing.body.clone());
+            let request = request.header(CONTENT_TYPE, "application/json");
+            let request = request.header(ACCEPT, "application/json, text/event-stream");
+            self.with_books(request, outgoing.is_handshake()).headers(outgoing.headers.clone())
+        };
+        self.send(request).await
+    }
+
+    /// Asks for a stream of what the server wants to say, from where the last one ended.
+    pub(super) async fn get(&self, last_id: Option<&str>) -> Result<Response, UpstreamError> {
+        let request = || {
+            let request = self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream");
+            let request = self.with_books(request, false);
+            match last_id {
+                Some(id) => request.header(HeaderName::from_static("last-event-id"), id),
+                None => request,
+            }
+        };
+        self.send(request).await
+    }
+
+    /// Tells an older server that its session is over.
+    pub(super) async fn delete_session(&self) {
+        if self.has_session() {
+            let request = || self.with_books(self.client.delete(self.url.clone()), false);
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.send(request)).await;
+        }
+    }
+
+    fn with_books(&self, mut request: RequestBuilder, is_handshake: bool) -> RequestBuilder {
+        request = request.headers(self.headers.clone());
+        let books = self.books();
+        if is_handshake {
+            return request;
+        }
+        if let Some(session) = &books.session {
+            request = request.header(SESSION, session.clone());
+        }
+        if let Some(version) = &books.version {
+            request = request.header(VERSION, version.clone());
+        }
+        request
+    }
+
+    /// THREAT[UP-7]: the one credential that goes out is the one that was made for this server.
+    async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, UpstreamError> {
+        let mut token = self.account.token().await;
+        let mut is_renewed = false;
+        loop {
+            let mut request = request();
+            if let Some(token) =
+                token.as_ref().filter(|_| !self.headers.contains_key(AUTHORIZATION))
+            {
+                request = request.bearer_auth(token);
+            }
+            let sent = request.send().await;
+            let response = sent.map_err(|error| self.unsent(&error))?;
+            let is_refused = response.status() == StatusCode::UNAUTHORIZED;
+            if is_refused
+                && !is_renewed
+                && let Some(old) = &token
+            {
+                is_renewed = true;
+                if let Some(new) = self.account.renewed(old).await {
+                    token = Some(new);
+                    continue;
+                }
+            }
+            refusal::note_scopes(&response, &self.account).await;
+            return Ok(response);
+        }
+    }
+
+    fn unsent(&self, error: &reqwest::Error) -> UpstreamError {
+        let why = web::why(error);
+        if error.is_connect() {
+            // Whatever was promised over this connection, nobody is there to keep it.
+            self.end(UpstreamError::Start(why.clone()));
+        }
+        UpstreamError::Unreachable(why)
+    }
+}
