@@ -79,21 +79,21 @@ impl Account {
         Some(grant.access_token)
     }
 
-    /// Remembers what a server says is missing.
+    /// Remembers what a server wants, for the next login.
     pub(crate) async fn note(&self, challenge: &Challenge) {
-        if !challenge.is_about_scope || self.grant().await.is_none() {
-            return;
+        let has_grant = self.grant().await.is_some();
+        let before = self.known().kept.clone();
+        let mut kept = before.clone();
+        if challenge.is_about_scope && has_grant {
+            kept.wanted.extend(challenge.scopes.iter().take(SCOPES).cloned());
+            kept.wanted.sort();
+            kept.wanted.dedup();
+            kept.wanted.truncate(SCOPES);
+        } else {
+            kept.challenge = Some((self.server.clone(), challenge.header.clone()));
         }
-        let wanted = &challenge.scopes;
-        let is_known = |kept: &Kept| wanted.iter().all(|scope| kept.wanted.contains(scope));
-        if !is_known(&self.known().kept) {
-            self.keep(|kept| {
-                kept.wanted.extend(wanted.iter().take(SCOPES).cloned());
-                kept.wanted.sort();
-                kept.wanted.dedup();
-                kept.wanted.truncate(SCOPES);
-            })
-            .await;
+        if kept != before {
+            self.keep(|it| *it = kept).await;
         }
     }
 

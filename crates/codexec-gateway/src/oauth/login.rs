@@ -117,7 +117,12 @@ impl Flow {
         settings: &Settings,
         before: &Kept,
     ) -> Result<Flow, LoginError> {
-        let refusal = refusal(remote, settings).await?;
+        let mut refusal = refusal(remote, settings).await?;
+        if let (None, Some((server, header))) = (&refusal, &before.challenge) {
+            // Some servers refuse only what comes after the handshake.
+            let known = (*server == remote.url).then(|| Challenge::read(header, server));
+            refusal = known;
+        }
         let http = LoginHttp::new(settings, &remote.url);
         let http = Arc::new(http.map_err(|error| LoginError::Failed(web::why(&error)))?);
         let mut manager =

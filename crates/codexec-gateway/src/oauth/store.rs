@@ -11,6 +11,7 @@ use std::{
 use codexec_types::ServerName;
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::grant::Grant;
 
@@ -31,6 +32,8 @@ pub(super) struct Kept {
     pub(super) is_in_keyring: bool,
     /// What the server refused for want of, for the next login to ask for.
     pub(super) wanted: Vec<String>,
+    /// The server's last `WWW-Authenticate`, and the server.
+    pub(super) challenge: Option<(Url, String)>,
 }
 
 /// Tells whether a file is still the one that was read.
