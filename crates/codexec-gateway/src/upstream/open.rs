@@ -5,8 +5,10 @@ use std::sync::Arc;
 use codexec_types::ServerName;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::{
+    RoleClient,
     model::ProtocolVersion,
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt},
+    transport::Transport,
 };
 use tokio::{
     sync::Notify,
@@ -19,11 +21,11 @@ use super::{
     client::Client,
     connection::{Connection, Wire},
     process::{Started, start},
-    remote::{Ends, Http},
+    remote::{Ends, Http, Sse, Troubles},
     stdio::Stdio,
 };
 use crate::{
-    RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig,
+    RemoteConfig, RemoteKind, ServerConfig, Settings, StdioConfig, TransportConfig,
     clean::{clean_line, cut},
     oauth::Account,
     web,
@@ -94,24 +96,56 @@ async fn open_remote(
         headers: header_map(remote, settings).await?,
         account: Arc::new(Account::new(name, &remote.url, settings)),
         max_bytes: settings.line_bytes,
-        gone: gone.clone(),
+        gone,
     };
-    let changed = Arc::new(Notify::new());
-    let client = Client { changed: changed.clone() };
+    let opened = timeout_at(deadline, async {
+        match remote.kind {
+            RemoteKind::Http => match open_http(ends.clone()).await {
+                // It answers, but not to this. An old server would say no more than that.
+                Err(UpstreamError::Refused(why)) => {
+                    let ends = Ends { gone: CancellationToken::new(), ..ends };
+                    open_sse(ends).await.map_err(|_| UpstreamError::Start(why))
+                }
+                opened => opened,
+            },
+            RemoteKind::Sse => open_sse(ends).await,
+        }
+    });
+    opened.await.unwrap_or_else(|_| {
+        let seconds = settings.startup_timeout.as_secs_f32();
+        Err(UpstreamError::Start(format!("it was not ready within {seconds} s")))
+    })
+}
+
+async fn open_http(ends: Ends) -> Result<Connection, UpstreamError> {
+    let gone = ends.gone.clone();
     let http = Http::new(ends);
     let troubles = http.troubles();
     let lifecycle = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
-    let handshake = client.serve_with_lifecycle(http, lifecycle);
-    match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Remote(troubles), gone, changed)),
-        Ok(Err(error)) => Err(troubles.why_ended().unwrap_or_else(|| refused(&error))),
-        Err(_) => {
-            let seconds = settings.startup_timeout.as_secs_f32();
-            Err(UpstreamError::Start(format!("it was not ready within {seconds} s")))
-        }
+    shake_hands(http, lifecycle, troubles, gone).await
+}
+
+async fn open_sse(ends: Ends) -> Result<Connection, UpstreamError> {
+    let gone = ends.gone.clone();
+    let sse = Sse::open(ends).await?;
+    let troubles = sse.troubles();
+    shake_hands(sse, ClientLifecycleMode::Initialize, troubles, gone).await
+}
+
+async fn shake_hands(
+    transport: impl Transport<RoleClient> + 'static,
+    lifecycle: ClientLifecycleMode,
+    troubles: Arc<Troubles>,
+    gone: CancellationToken,
+) -> Result<Connection, UpstreamError> {
+    let changed = Arc::new(Notify::new());
+    let client = Client { changed: changed.clone() };
+    match client.serve_with_lifecycle(transport, lifecycle).await {
+        Ok(service) => Ok(Connection::new(service, Wire::Remote(troubles), gone, changed)),
+        Err(error) => Err(troubles.why_ended().unwrap_or_else(|| refused(&error))),
     }
 }
 

@@ -13,8 +13,13 @@ mod http;
 mod link;
 mod params;
 mod refusal;
+mod sse;
 mod troubles;
 
 pub(super) use http::Http;
 pub(super) use link::Ends;
+pub(super) use sse::Sse;
 pub(super) use troubles::Troubles;
+
+#[cfg(test)]
+mod tests;

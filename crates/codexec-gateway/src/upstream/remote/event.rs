@@ -7,6 +7,8 @@ use codexec_types::{Line, LineBuffer};
 
 /// An id that is longer is not kept; nobody needs to resume from it.
 const ID_BYTES: usize = 1 << 10;
+/// What is kept of an event that is too long: enough to see whose it was.
+const HEAD_BYTES: usize = 4 << 10;
 
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Event {
@@ -18,7 +20,7 @@ pub(super) struct Event {
 #[derive(Debug, PartialEq)]
 pub(super) enum Parsed {
     Event(Event),
-    /// With the beginning of its data.
+    /// Said as soon as it is known, with the beginning of its data.
     TooLong(Vec<u8>),
 }
 
@@ -26,7 +28,8 @@ pub(super) struct Events {
     lines: LineBuffer,
     max_bytes: usize,
     current: Event,
-    is_too_long: bool,
+    /// The rest of an event that is given up is dropped.
+    is_dropping: bool,
     is_first_line: bool,
     /// Where a broken stream can be resumed.
     pub(super) last_id: Option<String>,
@@ -41,7 +44,7 @@ impl Events {
             lines: LineBuffer::new(max_bytes.saturating_add(16)),
             max_bytes,
             current: Event::default(),
-            is_too_long: false,
+            is_dropping: false,
             is_first_line: true,
             last_id: None,
             retry: None,
@@ -64,9 +67,12 @@ impl Events {
             let line = match line {
                 Line::Whole(line) => line,
                 Line::TooLong { head } => {
-                    self.is_too_long = true;
-                    self.current.data = head.strip_prefix(b"data:").unwrap_or(&head).to_vec();
-                    continue;
+                    let head = head.strip_prefix(b"data:").unwrap_or(&head).to_vec();
+                    self.current = Event::default();
+                    if std::mem::replace(&mut self.is_dropping, true) {
+                        continue;
+                    }
+                    return Some(Parsed::TooLong(head));
                 }
             };
             let line = if std::mem::take(&mut self.is_first_line) {
@@ -75,16 +81,20 @@ impl Events {
                 &line
             };
             if line.is_empty() {
+                self.is_dropping = false;
                 let event = std::mem::take(&mut self.current);
-                if std::mem::take(&mut self.is_too_long) {
-                    return Some(Parsed::TooLong(event.data));
-                }
                 // Without data it is no event; its id counts all the same.
                 if !event.data.is_empty() {
                     return Some(Parsed::Event(event));
                 }
-            } else {
+            } else if !self.is_dropping {
                 self.field(line);
+                if self.current.data.len() > self.max_bytes {
+                    let mut event = std::mem::take(&mut self.current);
+                    event.data.truncate(HEAD_BYTES);
+                    self.is_dropping = true;
+                    return Some(Parsed::TooLong(event.data));
+                }
             }
         }
         None
@@ -96,17 +106,11 @@ impl Events {
         let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match name {
-            b"data" if self.is_too_long => {}
             b"data" => {
                 if !self.current.data.is_empty() {
                     self.current.data.push(b'\n');
                 }
                 self.current.data.extend_from_slice(value);
-                if self.current.data.len() > self.max_bytes {
-                    self.current.data.truncate(ID_BYTES);
-                    self.current.data.shrink_to_fit();
-                    self.is_too_long = true;
-                }
             }
             b"event" => self.current.kind = text(value).unwrap_or_default(),
             b"id" => {

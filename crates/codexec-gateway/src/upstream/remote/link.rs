@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -40,6 +40,8 @@ const SESSION_BYTES: usize = 1 << 10;
 pub(in crate::upstream) struct Link {
     client: Client,
     pub(super) url: Url,
+    /// Where messages go, if not there.
+    endpoint: OnceLock<Url>,
     /// The user's own, secrets among them.
     headers: HeaderMap,
     account: Arc<Account>,
@@ -81,6 +83,7 @@ impl Outgoing {
 }
 
 /// What a link is made from.
+#[derive(Clone)]
 pub(in crate::upstream) struct Ends {
     pub(in crate::upstream) client: Client,
     pub(in crate::upstream) url: Url,
@@ -95,6 +98,7 @@ impl Link {
         Link {
             client: ends.client,
             url: ends.url,
+            endpoint: OnceLock::new(),
             headers: ends.headers,
             account: ends.account,
             max_bytes: ends.max_bytes,
@@ -103,6 +107,10 @@ impl Link {
             troubles: Arc::default(),
             gone: ends.gone,
         }
+    }
+
+    pub(super) fn post_to(&self, endpoint: Url) {
+        let _ = self.endpoint.set(endpoint);
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -230,6 +238,12 @@ impl Link {
         self.deliver(vec![Message::error(words, Some(NumberOrString::Number(id)))], None).await;
     }
 
+    /// The server knows nothing of us any more.
+    pub(super) fn end_session(&self, error: UpstreamError) {
+        self.books().session = None;
+        self.end(error);
+    }
+
     pub(super) fn end(&self, error: UpstreamError) {
         self.troubles.end(error);
         self.gone.cancel();
@@ -238,7 +252,8 @@ impl Link {
     /// Sends it, with a credential if there is one, which is renewed once if it is refused.
     pub(super) async fn post(&self, outgoing: &Outgoing) -> Result<Response, UpstreamError> {
         let request = || {
-            let request = self.client.post(self.url.clone()).body(outgoing.body.clone());
+            let url = self.endpoint.get().unwrap_or(&self.url);
+            let request = self.client.post(url.clone()).body(outgoing.body.clone());
             let request = request.header(CONTENT_TYPE, "application/json");
             let request = request.header(ACCEPT, "application/json, text/event-stream");
             self.with_books(request, outgoing.is_handshake()).headers(outgoing.headers.clone())
