@@ -2,6 +2,7 @@
 
 mod call;
 mod discovery;
+mod login;
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -9,6 +9,7 @@ mod clean;
 mod config;
 mod gateway;
 mod help;
+mod keyring;
 mod oauth;
 mod search;
 mod secret;

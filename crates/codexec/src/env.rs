@@ -74,6 +74,12 @@ pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
+/// `DISPLAY`, `WAYLAND_DISPLAY`: whether a browser can be opened where the user sees it.
+pub(crate) fn has_screen() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
 /// What this process was started as, if it was started by ourselves.
 #[derive(Clone, Copy)]
 pub(crate) enum Role {

@@ -112,7 +112,7 @@ impl Account {
         let stamp = store.stamp();
         let is_new = { self.known().stamp != stamp };
         if is_new {
-            let kept = store.load();
+            let kept = store.load(&self.settings).await;
             *self.known() = Known { stamp, kept };
         }
     }
@@ -121,8 +121,9 @@ impl Account {
         let Some(store) = &self.store else { return };
         let mut kept = self.known().kept.clone();
         change(&mut kept);
-        if let Err(error) = store.save(&kept) {
-            tracing::warn!(server = %self.name, %error, "a login could not be kept");
+        match store.save(kept.clone(), &self.settings).await {
+            Ok(saved) => kept = saved,
+            Err(error) => tracing::warn!(server = %self.name, %error, "a login could not be kept"),
         }
         *self.known() = Known { stamp: store.stamp(), kept };
     }

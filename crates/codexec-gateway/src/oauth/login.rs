@@ -40,6 +40,8 @@ pub struct LoggedIn {
 /// Why there is no login. Never holds anything secret.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
+    #[error("there is no such server")]
+    Unknown,
     #[error("it is a program on this machine; only remote servers have a login")]
     NotRemote,
     #[error("its entry has an Authorization header, which is used instead of a login")]
@@ -90,16 +92,13 @@ pub async fn login(
     }
     let home = settings.home.as_ref().ok_or(LoginError::Homeless)?;
     let store = Store::new(home, &server.name);
-    let before = store.load();
+    let before = store.load(settings).await;
     let flow = Flow::begin(remote, settings, &before).await?;
     let grant = flow.finish(remote, show).await?;
-    let done = LoggedIn {
-        issuer: grant.issuer.clone(),
-        scopes: grant.scopes.clone(),
-        is_in_keyring: false,
-    };
-    store.save(&Kept { grant: Some(grant), ..Kept::default() }).map_err(LoginError::Keep)?;
-    Ok(done)
+    let (issuer, scopes) = (grant.issuer.clone(), grant.scopes.clone());
+    let kept = Kept { grant: Some(grant), ..Kept::default() };
+    let kept = store.save(kept, settings).await.map_err(LoginError::Keep)?;
+    Ok(LoggedIn { issuer, scopes, is_in_keyring: kept.is_in_keyring })
 }
 
 /// Between the server's refusal and the browser.

@@ -1,4 +1,5 @@
-//! Where grants are kept: `$CODEXEC_HOME/tokens/NAME.json`, for its owner alone.
+//! Where grants are kept: in the desktop's keyring if it has one, else in
+//! `$CODEXEC_HOME/tokens/NAME.json`, for its owner alone.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::grant::Grant;
+use crate::{Settings, keyring};
 
 const MAX_BYTES: u64 = 256 << 10;
 
@@ -21,6 +23,8 @@ const MAX_BYTES: u64 = 256 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Store {
     path: PathBuf,
+    /// Its name in the keyring.
+    account: String,
 }
 
 /// What is in it.
@@ -42,7 +46,8 @@ pub(super) type Stamp = Option<(SystemTime, u64)>;
 impl Store {
     pub(super) fn new(home: &Path, server: &ServerName) -> Store {
         // A server's name is safe as a file's.
-        Store { path: home.join("tokens").join(format!("{server}.json")) }
+        let path = home.join("tokens").join(format!("{server}.json"));
+        Store { path, account: format!("login-{server}") }
     }
 
     pub(super) fn stamp(&self) -> Stamp {
@@ -51,7 +56,33 @@ impl Store {
     }
 
     /// What cannot be read is not there: the user logs in again.
-    pub(super) fn load(&self) -> Kept {
+    pub(super) async fn load(&self, settings: &Settings) -> Kept {
+        let mut kept = self.read();
+        if kept.is_in_keyring {
+            let found = keyring::lookup(&self.account, settings).await.ok();
+            kept.grant = found.and_then(|found| serde_json::from_str(&found).ok());
+        }
+        kept
+    }
+
+    /// THREAT[UP-7]: nothing of a grant is in the file when the keyring has it.
+    pub(super) async fn save(&self, mut kept: Kept, settings: &Settings) -> io::Result<Kept> {
+        let whole = kept.clone();
+        let secret = kept.grant.as_ref().and_then(|grant| serde_json::to_string(grant).ok());
+        kept.is_in_keyring = match secret {
+            Some(secret) => keyring::store(&self.account, &secret, settings).await.is_ok(),
+            // It may be locked just now.
+            None => kept.is_in_keyring,
+        };
+        let is_in_keyring = kept.is_in_keyring;
+        if is_in_keyring {
+            kept.grant = None;
+        }
+        self.write(&kept)?;
+        Ok(Kept { is_in_keyring, ..whole })
+    }
+
+    fn read(&self) -> Kept {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             File::open(&self.path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
@@ -63,7 +94,7 @@ impl Store {
         }
     }
 
-    pub(super) fn save(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &Kept) -> io::Result<()> {
         let dir = self.dir()?;
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.new", std::process::id()));
