@@ -31,7 +31,7 @@ pub(crate) fn client(settings: &Settings) -> reqwest::Result<Client> {
 
 /// For places that a server has named.
 ///
-/// THREAT[UP-6]: a server that is not on this machine cannot make us ask this machine or its
+/// THREAT[REM-3]: a server that is not on this machine cannot make us ask this machine or its
 /// network, neither by an address nor by a name that means one.
 pub(crate) fn distant_client(settings: &Settings, base: &Url) -> reqwest::Result<Client> {
     if is_near(base) {
@@ -70,7 +70,7 @@ fn builder(settings: &Settings) -> reqwest::Result<ClientBuilder> {
     Ok(builder)
 }
 
-/// THREAT[UP-5]: a redirect takes credentials, and what is asked, nowhere else.
+/// THREAT[REM-2]: a redirect takes credentials, and what is asked, nowhere else.
 fn within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let is_same = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
     if is_same && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }

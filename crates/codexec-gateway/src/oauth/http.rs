@@ -24,7 +24,7 @@ impl LoginHttp {
 }
 
 impl OAuthHttpClient for LoginHttp {
-    /// THREAT[UP-6]: over TLS, to public places, bounded, and no redirect to another origin.
+    /// THREAT[REM-3]: over TLS, to public places, bounded, and no redirect to another origin.
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let mut request = reqwest::Request::try_from(request.request)?;

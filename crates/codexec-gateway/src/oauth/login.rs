@@ -294,7 +294,7 @@ fn trusted(server: &Url, what: &'static str, address: &str) -> Result<Url, Login
     if web::may_send_to(server, &url) { Ok(url) } else { Err(wrong()) }
 }
 
-/// THREAT[UP-8]: what is opened in a browser, or printed for one, is an address of the web and
+/// THREAT[REM-5]: what is opened in a browser, or printed for one, is an address of the web and
 /// nothing else: no other scheme, nothing that a shell or a terminal would act on.
 fn for_browser(server: &Url, address: &str) -> Result<Url, LoginError> {
     const WHAT: &str = "authorization endpoint";

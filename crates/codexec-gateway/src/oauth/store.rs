@@ -65,7 +65,7 @@ impl Store {
         kept
     }
 
-    /// THREAT[UP-7]: nothing of a grant is in the file when the keyring has it.
+    /// THREAT[REM-4]: nothing of a grant is in the file when the keyring has it.
     pub(super) async fn save(&self, mut kept: Kept, settings: &Settings) -> io::Result<Kept> {
         let whole = kept.clone();
         let secret = kept.grant.as_ref().and_then(|grant| serde_json::to_string(grant).ok());

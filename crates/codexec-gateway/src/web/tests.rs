@@ -4,9 +4,9 @@ fn url(text: &str) -> Url {
     Url::parse(text).expect("a URL")
 }
 
-/// THREAT[UP-6]
+/// THREAT[REM-3]
 #[test]
-fn up_6_a_distant_server_does_not_send_us_home() {
+fn rem_3_a_distant_server_does_not_send_us_home() {
     let check = |base: &str, to: &str, expected: bool| {
         assert_eq!(may_send_to(&url(base), &url(to)), expected, "{base} to {to}");
     };
@@ -34,7 +34,7 @@ fn up_6_a_distant_server_does_not_send_us_home() {
 }
 
 #[tokio::test]
-async fn up_6_a_name_that_means_this_machine_is_not_resolved() {
+async fn rem_3_a_name_that_means_this_machine_is_not_resolved() {
     let resolved = PublicNames.resolve("localhost".parse().expect("a name")).await;
     assert!(resolved.is_err());
 }

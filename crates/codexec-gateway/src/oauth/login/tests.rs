@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn up_8_only_addresses_of_the_web_are_opened() {
+fn rem_5_only_addresses_of_the_web_are_opened() {
     let far = Url::parse("https://mcp.example.com/mcp").expect("a URL");
     let near = Url::parse("http://127.0.0.1:1/mcp").expect("a URL");
     let check = |server: &Url, address: &str, expected: bool| {

@@ -25,7 +25,7 @@ fn grant() -> Grant {
 }
 
 #[tokio::test]
-async fn up_7_tokens_are_for_their_owner_alone() {
+async fn rem_4_tokens_are_for_their_owner_alone() {
     let home = tempfile::tempdir().expect("a directory");
     let store = Store::new(home.path(), &ServerName::new("s").expect("a name"));
     let settings = without_keyring();
@@ -54,7 +54,7 @@ async fn a_broken_file_is_no_grant() {
 
 #[tokio::test]
 #[cfg_attr(target_os = "macos", ignore = "the keyring there has another program")]
-async fn up_7_what_the_keyring_has_is_in_no_file() {
+async fn rem_4_what_the_keyring_has_is_in_no_file() {
     let home = tempfile::tempdir().expect("a directory");
     let bin = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(bin.path());

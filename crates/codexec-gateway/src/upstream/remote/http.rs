@@ -1,4 +1,4 @@
-//! THREAT[UP-4]: Streamable HTTP. Every message is a request of its own, in a task of its own,
+//! THREAT[REM-1]: Streamable HTTP. Every message is a request of its own, in a task of its own,
 //! which ends with its caller; what servers send is bounded, and a failure is its request's.
 
 use std::{convert::Infallible, sync::Arc};

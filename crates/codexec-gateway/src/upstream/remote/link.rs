@@ -297,7 +297,7 @@ impl Link {
         request
     }
 
-    /// THREAT[UP-7]: the one credential that goes out is the one that was made for this server.
+    /// THREAT[REM-4]: the one credential that goes out is the one that was made for this server.
     async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, UpstreamError> {
         let mut token = self.account.token().await;
         let mut is_renewed = false;

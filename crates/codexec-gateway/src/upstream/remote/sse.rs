@@ -88,7 +88,7 @@ impl Stream {
     }
 }
 
-/// THREAT[UP-5]: what we say goes to the origin that the user named, whatever the server says.
+/// THREAT[REM-2]: what we say goes to the origin that the user named, whatever the server says.
 async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> {
     let refused = |why: &str| UpstreamError::Refused(why.to_owned());
     for _ in 0..JUNK_EVENTS {

@@ -40,7 +40,7 @@ fn where_to_resume_is_remembered() {
 }
 
 #[test]
-fn up_4_an_event_without_end_costs_no_memory() {
+fn rem_1_an_event_without_end_costs_no_memory() {
     let long = [b"data: {\"id\":5,".as_slice(), &[b'x'; 5_000], b"\n\ndata: b\n\n"].concat();
     let (seen, events) = parse(&long, 1_000);
     assert!(seen[0].starts_with("too long: {\"id\":5,"), "{seen:?}");

@@ -29,7 +29,7 @@ async fn what_is_not_known_is_passed_on() {
 }
 
 #[tokio::test]
-async fn up_4_answers_without_end_are_given_up() {
+async fn rem_1_answers_without_end_are_given_up() {
     let too_long =
         Err("server \"s\": the server's answer is over the limit of 10 MiB; ask for less");
     check_both("big_json", too_long.clone()).await;

@@ -72,7 +72,7 @@ async fn a_token_that_is_refused_is_renewed_once() {
 }
 
 #[tokio::test]
-async fn up_7_a_token_goes_only_to_the_server_it_was_made_for() {
+async fn rem_4_a_token_goes_only_to_the_server_it_was_made_for() {
     let home = tempfile::tempdir().expect("a directory");
     let server = Scripted::start(&json!({"oauth": {}}));
     log_in(&server, &home).await.expect("logged in");
@@ -84,7 +84,7 @@ async fn up_7_a_token_goes_only_to_the_server_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn up_8_hostile_addresses_end_the_login() {
+async fn rem_5_hostile_addresses_end_the_login() {
     let out = tempfile::tempdir().expect("a directory");
     let pwn = out.path().join("pwn").display().to_string();
     for address in [

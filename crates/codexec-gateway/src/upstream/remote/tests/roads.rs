@@ -30,7 +30,7 @@ async fn an_old_server_is_found_without_being_told() {
 }
 
 #[tokio::test]
-async fn up_5_an_old_server_is_told_nothing_elsewhere() {
+async fn rem_2_an_old_server_is_told_nothing_elsewhere() {
     let other = Scripted::start(&json!({}));
     let plan = json!({"era": "sse", "endpoint": other.url()});
     let server = Scripted::start(&plan);
@@ -41,7 +41,7 @@ async fn up_5_an_old_server_is_told_nothing_elsewhere() {
 }
 
 #[tokio::test]
-async fn up_5_redirects_stay_within_the_origin() {
+async fn rem_2_redirects_stay_within_the_origin() {
     let other = Scripted::start(&json!({}));
     let secret = vec![("Authorization".to_owned(), Secret::Plain("Bearer hunter2".to_owned()))];
     // At the handshake, and at a call.
