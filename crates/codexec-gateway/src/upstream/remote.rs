@@ -11,14 +11,13 @@ mod exchange;
 mod headers;
 mod http;
 mod link;
+mod open;
 mod params;
 mod refusal;
 mod sse;
 mod troubles;
 
-pub(super) use http::Http;
-pub(super) use link::Ends;
-pub(super) use sse::Sse;
+pub(super) use open::open;
 pub(super) use troubles::Troubles;
 
 #[cfg(test)]

@@ -150,7 +150,7 @@ async fn take(link: &Link, outgoing: Option<&Outgoing>, data: &[u8]) -> bool {
     is_read
 }
 
-fn is_stream(response: &Response) -> bool {
+pub(super) fn is_stream(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))
 }

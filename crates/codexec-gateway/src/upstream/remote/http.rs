@@ -23,18 +23,18 @@ use crate::upstream::incoming::Message;
 /// Messages that wait for rmcp to take them.
 const QUEUED: usize = 256;
 
-pub(in crate::upstream) struct Http {
+pub(super) struct Http {
     link: Arc<Link>,
     inbox: mpsc::Receiver<Message>,
 }
 
 impl Http {
-    pub(in crate::upstream) fn new(ends: Ends) -> Http {
+    pub(super) fn new(ends: Ends) -> Http {
         let (sender, inbox) = mpsc::channel(QUEUED);
         Http { link: Arc::new(Link::new(ends, sender)), inbox }
     }
 
-    pub(in crate::upstream) fn troubles(&self) -> Arc<Troubles> {
+    pub(super) fn troubles(&self) -> Arc<Troubles> {
         self.link.troubles.clone()
     }
 }

@@ -37,7 +37,7 @@ pub(super) const CONTROL: Duration = Duration::from_secs(15);
 const MIRRORED_TOOLS: usize = 5_000;
 const SESSION_BYTES: usize = 1 << 10;
 
-pub(in crate::upstream) struct Link {
+pub(super) struct Link {
     client: Client,
     pub(super) url: Url,
     /// Where messages go, if not there.
@@ -84,13 +84,13 @@ impl Outgoing {
 
 /// What a link is made from.
 #[derive(Clone)]
-pub(in crate::upstream) struct Ends {
-    pub(in crate::upstream) client: Client,
-    pub(in crate::upstream) url: Url,
-    pub(in crate::upstream) headers: HeaderMap,
-    pub(in crate::upstream) account: Arc<Account>,
-    pub(in crate::upstream) max_bytes: usize,
-    pub(in crate::upstream) gone: CancellationToken,
+pub(super) struct Ends {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) account: Arc<Account>,
+    pub(super) max_bytes: usize,
+    pub(super) gone: CancellationToken,
 }
 
 impl Link {

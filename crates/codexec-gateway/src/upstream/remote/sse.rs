@@ -3,7 +3,7 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use reqwest::{Response, header::CONTENT_TYPE};
+use reqwest::Response;
 use rmcp::{
     RoleClient,
     model::{ClientNotification, JsonRpcMessage, NumberOrString},
@@ -16,6 +16,7 @@ use url::Url;
 
 use super::{
     event::{Events, Parsed},
+    exchange::is_stream,
     link::{CONTROL, Ends, Link, Outgoing},
     refusal,
     troubles::Troubles,
@@ -33,23 +34,21 @@ const QUEUED: usize = 256;
 const JUNK_EVENTS: u32 = 10_000;
 const REFUSAL_BYTES: usize = 16 << 10;
 
-pub(in crate::upstream) struct Sse {
+pub(super) struct Sse {
     link: Arc<Link>,
     inbox: mpsc::Receiver<Message>,
 }
 
 impl Sse {
     /// Opens the stream and waits for the address; the caller sees to it that this ends.
-    pub(in crate::upstream) async fn open(ends: Ends) -> Result<Sse, UpstreamError> {
+    pub(super) async fn open(ends: Ends) -> Result<Sse, UpstreamError> {
         let (sender, inbox) = mpsc::channel(QUEUED);
         let link = Arc::new(Link::new(ends, sender));
         let response = link.get(None).await?;
         if let Some(error) = refusal::of_status(&response, false) {
             return Err(error);
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-        if !response.status().is_success() || !is_stream {
+        if !response.status().is_success() || !is_stream(&response) {
             return Err(refusal::of_body(response.status(), b""));
         }
         let mut stream = Stream { response, events: Events::new(link.max_bytes) };
@@ -65,7 +64,7 @@ impl Sse {
         Ok(Sse { link, inbox })
     }
 
-    pub(in crate::upstream) fn troubles(&self) -> Arc<Troubles> {
+    pub(super) fn troubles(&self) -> Arc<Troubles> {
         self.link.troubles.clone()
     }
 }
