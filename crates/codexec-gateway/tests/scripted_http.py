@@ -131,7 +131,8 @@ class Handler(BaseHTTPRequestHandler):
             result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
             result["serverInfo"] = {"name": "scripted", "version": "1"}
         elif method == "server/discover" and era == "modern":
-            result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+            tools = {"listChanged": True} if plan.get("changes") else {}
+            result = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": tools}}
         elif method == "tools/list":
             result = {"tools": TOOLS}
         elif method == "tools/call":
@@ -156,6 +157,15 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(404)
         if request["method"] == "tools/call":
             return self.call(request)
+        if request["method"] == "subscriptions/listen" and plan.get("changes"):
+            TOOLS.append({"name": "new", "inputSchema": {"type": "object"}})
+            self.stream()
+            meta = {"io.modelcontextprotocol/subscriptionId": request["id"]}
+            for method in ("subscriptions/acknowledged", "tools/list_changed"):
+                params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
+                told = {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}
+                self.event(told)
+            return closed.wait()
         self.answer(200, self.result_of(request))
 
     def call(self, request):

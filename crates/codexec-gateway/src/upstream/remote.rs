@@ -11,6 +11,7 @@ mod exchange;
 mod headers;
 mod http;
 mod link;
+mod listen;
 mod open;
 mod params;
 mod refusal;

@@ -17,7 +17,7 @@ use crate::{
     clean::{clean_line, cut},
     upstream::{
         UpstreamError,
-        incoming::{Message, error_data, read},
+        incoming::{Message, error_data},
     },
     web::{self, BodyError},
 };
@@ -58,7 +58,7 @@ pub(super) async fn exchange(link: &Link, outgoing: &Outgoing) -> Result<(), Ups
     if !status.is_success() {
         return rejected(link, outgoing, id, status, &body).await;
     }
-    take(link, Some(outgoing), &body).await;
+    link.take(&body, Some(outgoing)).await;
     if link.waits_for(id) {
         let why = format!("it answered with {kind} instead of a result of MCP");
         return Err(UpstreamError::Refused(why));
@@ -111,7 +111,7 @@ pub(super) async fn follow(
                 tries = 0;
                 let is_read = match parsed {
                     Parsed::Event(event) if matches!(event.kind.as_str(), "" | "message") => {
-                        take(link, outgoing, &event.data).await
+                        link.take(&event.data, outgoing).await
                     }
                     Parsed::Event(_) => false,
                     Parsed::TooLong(_) if outgoing.is_some() => return Err(too_long(link)),
@@ -140,14 +140,6 @@ pub(super) async fn follow(
         }
         events.restart();
     }
-}
-
-/// `false` when it is junk.
-async fn take(link: &Link, outgoing: Option<&Outgoing>, data: &[u8]) -> bool {
-    let messages = link.with_in_flight(|in_flight| read(data, in_flight));
-    let is_read = messages.is_some();
-    link.deliver(messages.unwrap_or_default(), outgoing).await;
-    is_read
 }
 
 pub(super) fn is_stream(response: &Response) -> bool {

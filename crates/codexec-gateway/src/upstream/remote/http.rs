@@ -13,9 +13,10 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
-    exchange::{exchange, follow},
+    exchange::exchange,
     headers::{headers, version_of},
     link::{CONTROL, Ends, Link, Outgoing},
+    listen,
     troubles::Troubles,
 };
 use crate::upstream::incoming::Message;
@@ -126,6 +127,8 @@ fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
         link.ended(id);
         if let Err(error) = exchanged {
             link.fail(&outgoing, error).await;
+        } else if link.tells_changes() {
+            tokio::spawn(listen::to_changes(link, outgoing));
         }
     });
 }
@@ -149,25 +152,6 @@ async fn tell(
         () = link.gone.cancelled() => return,
     };
     if outgoing.method == "notifications/initialized" && matches!(told, Ok(Ok(()))) {
-        tokio::spawn(listen(link));
-    }
-}
-
-/// An older server may have a stream of its own for what it wants to say; most do not.
-async fn listen(link: Arc<Link>) {
-    let listened = async {
-        let response = link.get(None).await?;
-        if response.status().is_success() {
-            follow(&link, None, response).await?;
-        }
-        Ok::<(), crate::upstream::UpstreamError>(())
-    };
-    tokio::select! {
-        listened = listened => {
-            if let Err(error) = listened {
-                tracing::debug!(%error, "a server's own stream ended");
-            }
-        }
-        () = link.gone.cancelled() => {}
+        tokio::spawn(listen::to_stream(link));
     }
 }

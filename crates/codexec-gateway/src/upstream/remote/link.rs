@@ -26,7 +26,7 @@ use crate::{
     oauth::Account,
     upstream::{
         UpstreamError,
-        incoming::{InFlight, Message},
+        incoming::{InFlight, Message, read},
     },
     web,
 };
@@ -62,6 +62,8 @@ struct Books {
     version: Option<HeaderValue>,
     mirrored: HashMap<String, Vec<Mirrored>>,
     is_modern: bool,
+    /// The server will say when its tools change, to who asks for it.
+    tells_changes: bool,
 }
 
 /// Something to send.
@@ -161,6 +163,11 @@ impl Link {
         self.books().is_modern
     }
 
+    /// True once: whoever sees it sees to it.
+    pub(super) fn tells_changes(&self) -> bool {
+        std::mem::take(&mut self.books().tells_changes)
+    }
+
     pub(super) fn has_session(&self) -> bool {
         self.books().session.is_some()
     }
@@ -171,6 +178,15 @@ impl Link {
         if let Some(session) = session {
             self.books().session = Some(session.clone());
         }
+    }
+
+    /// Reads what the server said, as an answer to `of` or on its own, and hands it on; `false`
+    /// when it is junk.
+    pub(super) async fn take(&self, data: &[u8], of: Option<&Outgoing>) -> bool {
+        let messages = self.with_in_flight(|in_flight| read(data, in_flight));
+        let is_read = messages.is_some();
+        self.deliver(messages.unwrap_or_default(), of).await;
+        is_read
     }
 
     /// Hands messages on to rmcp.
@@ -188,6 +204,10 @@ impl Link {
             ServerResult::InitializeResult(result) => {
                 let version = HeaderValue::from_str(result.protocol_version.as_str());
                 self.books().version = version.ok();
+            }
+            ServerResult::DiscoverResult(result) => {
+                let tools = result.capabilities.tools.as_ref();
+                self.books().tells_changes = tools.is_some_and(|it| it.list_changed == Some(true));
             }
             ServerResult::CustomResult(result)
                 if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>

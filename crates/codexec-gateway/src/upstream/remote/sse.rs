@@ -24,7 +24,7 @@ use super::{
 use crate::{
     upstream::{
         UpstreamError,
-        incoming::{Message, read, too_long},
+        incoming::{Message, too_long},
     },
     web::{self, BodyError},
 };
@@ -108,15 +108,19 @@ async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> 
 async fn listen(link: &Link, mut stream: Stream) {
     let mut junk = 0;
     while let Some(parsed) = stream.next().await {
-        let messages = link.with_in_flight(|in_flight| match parsed {
-            Parsed::Event(event) => read(&event.data, in_flight),
-            Parsed::TooLong(head) => Some(too_long(&head, link.max_bytes, in_flight)),
-        });
-        junk = if messages.is_some() { 0 } else { junk + 1 };
+        let is_read = match parsed {
+            Parsed::Event(event) => link.take(&event.data, None).await,
+            Parsed::TooLong(head) => {
+                let max_bytes = link.max_bytes;
+                let lost = link.with_in_flight(|it| too_long(&head, max_bytes, it));
+                link.deliver(lost, None).await;
+                false
+            }
+        };
+        junk = if is_read { 0 } else { junk + 1 };
         if junk > JUNK_EVENTS {
             break;
         }
-        link.deliver(messages.unwrap_or_default(), None).await;
     }
     link.end(UpstreamError::Ended("it closed its stream of events".to_owned()));
 }

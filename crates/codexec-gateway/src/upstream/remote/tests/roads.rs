@@ -77,6 +77,24 @@ async fn a_stream_that_breaks_off_is_taken_up_again() {
 }
 
 #[tokio::test]
+async fn changes_are_heard() {
+    let server = Scripted::start(&json!({"changes": true}));
+    let gateway = gateway(remote(&server.url()));
+    assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
+    // It says that its tools have changed as soon as somebody listens, and has one more then.
+    let deadline = std::time::Instant::now() + Duration::from_secs(20);
+    while call(&gateway, "new").await != Ok(json!({})) {
+        assert!(std::time::Instant::now() < deadline, "nobody heard it");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let log = server.log().await;
+    let listened = log.iter().find(|it| it["body"]["method"] == "subscriptions/listen");
+    let headers = &listened.expect("listened")["headers"];
+    assert_eq!(headers["mcp-method"], "subscriptions/listen");
+    assert_eq!(headers["mcp-protocol-version"], "2026-07-28");
+}
+
+#[tokio::test]
 async fn who_leaves_closes_the_stream() {
     for era in ["modern", "legacy"] {
         let server = Scripted::start(&json!({ "era": era }));
