@@ -6,6 +6,7 @@
 //! its headers from typed lists, drops what it cannot type, and keeps sessions, retries and
 //! queues of its own that our bounds do not reach.
 
+mod books;
 mod event;
 mod exchange;
 mod headers;
@@ -13,6 +14,7 @@ mod http;
 mod link;
 mod listen;
 mod open;
+mod outgoing;
 mod params;
 mod refusal;
 mod sse;

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::{
     event::{Events, Parsed},
-    link::{Link, Outgoing},
+    link::Link,
+    outgoing::Outgoing,
     refusal,
 };
 use crate::{

@@ -15,8 +15,9 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     exchange::exchange,
     headers::{headers, version_of},
-    link::{CONTROL, Ends, Link, Outgoing},
+    link::{CONTROL, Ends, Link},
     listen,
+    outgoing::Outgoing,
     troubles::Troubles,
 };
 use crate::upstream::incoming::Message;

@@ -1,24 +1,24 @@
 //! What all requests to one remote server share.
 
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use reqwest::{
     Client, RequestBuilder, Response, StatusCode,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName},
 };
-use rmcp::model::{ErrorCode, ErrorData, NumberOrString, ServerResult};
-use serde_json::Value;
+use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{
+    books::Books,
     headers::{SESSION, VERSION},
-    params::{Mirrored, mirrored},
+    outgoing::Outgoing,
+    params::Mirrored,
     refusal,
     troubles::Troubles,
 };
@@ -34,7 +34,6 @@ use crate::{
 /// From sending a request to the first byte of its answer there is the caller's own limit; for
 /// what has no caller there is this one.
 pub(super) const CONTROL: Duration = Duration::from_secs(15);
-const MIRRORED_TOOLS: usize = 5_000;
 const SESSION_BYTES: usize = 1 << 10;
 
 pub(super) struct Link {
@@ -51,37 +50,6 @@ pub(super) struct Link {
     pub(super) troubles: Arc<Troubles>,
     /// Nothing more will come.
     pub(super) gone: CancellationToken,
-}
-
-#[derive(Default)]
-struct Books {
-    in_flight: InFlight,
-    calls: HashMap<i64, CancellationToken>,
-    /// What a server before 2026-07-28 said at the handshake.
-    session: Option<HeaderValue>,
-    version: Option<HeaderValue>,
-    mirrored: HashMap<String, Vec<Mirrored>>,
-    is_modern: bool,
-    /// The server will say when its tools change, to who asks for it.
-    tells_changes: bool,
-}
-
-/// Something to send.
-pub(super) struct Outgoing {
-    /// `None`: nobody waits for an answer.
-    pub(super) id: Option<i64>,
-    pub(super) method: String,
-    pub(super) body: Vec<u8>,
-    pub(super) headers: HeaderMap,
-    /// Of 2026-07-28 or later.
-    pub(super) is_modern: bool,
-}
-
-impl Outgoing {
-    /// What it asks has to be answered before anything else can be.
-    pub(super) fn is_handshake(&self) -> bool {
-        matches!(self.method.as_str(), "initialize" | "server/discover")
-    }
 }
 
 /// What a link is made from.
@@ -192,55 +160,10 @@ impl Link {
     /// Hands messages on to rmcp.
     pub(super) async fn deliver(&self, messages: Vec<Message>, of: Option<&Outgoing>) {
         for mut message in messages {
-            self.learn(&mut message, of);
+            self.books().learn(&mut message, of);
             // Without a receiver there is nobody left to tell.
             let _ = self.inbox.send(message).await;
         }
-    }
-
-    fn learn(&self, message: &mut Message, of: Option<&Outgoing>) {
-        let Message::Response(response) = message else { return };
-        match &mut response.result {
-            ServerResult::InitializeResult(result) => {
-                let version = HeaderValue::from_str(result.protocol_version.as_str());
-                self.books().version = version.ok();
-            }
-            ServerResult::DiscoverResult(result) => {
-                let tools = result.capabilities.tools.as_ref();
-                self.books().tells_changes = tools.is_some_and(|it| it.list_changed == Some(true));
-            }
-            ServerResult::CustomResult(result)
-                if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>
-            {
-                self.learn_tools(&mut result.0);
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes out the tools that cannot be called as they want to be.
-    fn learn_tools(&self, list: &mut Value) {
-        let Some(tools) = list.get_mut("tools").and_then(Value::as_array_mut) else { return };
-        let mut books = self.books();
-        tools.retain(|tool| {
-            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-            match mirrored(tool.get("inputSchema").unwrap_or(&Value::Null)) {
-                Ok(found) if found.is_empty() => {
-                    books.mirrored.remove(name);
-                    true
-                }
-                Ok(found) => {
-                    if books.mirrored.len() < MIRRORED_TOOLS {
-                        books.mirrored.insert(name.to_owned(), found);
-                    }
-                    true
-                }
-                Err(error) => {
-                    tracing::warn!(tool = %crate::clean::clean_line(name), %error, "left out");
-                    false
-                }
-            }
-        });
     }
 
     /// The caller learns why; if it was the handshake, the connection is over.

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use super::{
     exchange::{follow, is_stream},
     headers::headers,
-    link::{Link, Outgoing},
+    link::Link,
+    outgoing::Outgoing,
 };
 use crate::upstream::UpstreamError;
 

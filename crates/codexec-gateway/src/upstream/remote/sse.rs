@@ -17,7 +17,8 @@ use url::Url;
 use super::{
     event::{Events, Parsed},
     exchange::is_stream,
-    link::{CONTROL, Ends, Link, Outgoing},
+    link::{CONTROL, Ends, Link},
+    outgoing::Outgoing,
     refusal,
     troubles::Troubles,
 };
