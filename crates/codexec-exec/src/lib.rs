@@ -4,6 +4,7 @@
 //! where tools live and who asked is not known here.
 
 mod changes;
+mod clock;
 mod engine;
 mod error;
 mod interpreter;

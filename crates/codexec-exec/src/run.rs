@@ -11,6 +11,7 @@ use codexec_types::{
 };
 use tokio::time::{Instant, sleep_until};
 
+use crate::clock::Clock;
 use crate::judge::Claim;
 use crate::output::written;
 use crate::pool::Hold;
@@ -34,7 +35,7 @@ pub struct Run {
     posture: Posture,
     language: Language,
     limits: Limits,
-    deadline: Instant,
+    clock: Clock,
     next_look: Instant,
     watch: Option<Watch>,
     output_bytes_left: u64,
@@ -108,7 +109,7 @@ impl Run {
             hold,
             language: job.language,
             limits,
-            deadline: now + limits.wall,
+            clock: Clock::new(now + limits.wall),
             next_look: now + LOOK,
             watch: None,
             output_bytes_left: limits.output_bytes,
@@ -161,6 +162,15 @@ impl Run {
         }
     }
 
+    /// The guest waits for a human: the time does not count until [`Run::go_on`].
+    pub fn wait(&mut self) {
+        self.clock.stop(Instant::now());
+    }
+
+    pub fn go_on(&mut self) {
+        self.clock.go_on(Instant::now());
+    }
+
     /// Kills the guest. [`Run::next`] then gives the end.
     pub fn cancel(&mut self) {
         if let State::Running | State::Asked(..) = self.state {
@@ -209,7 +219,7 @@ impl Run {
         let (may_read, has_answers) = (self.may_ask() && !self.is_mute, !self.outbox.is_empty());
         let until = match &self.state {
             State::Asked(_, until) => *until,
-            State::Running | State::Dying(..) | State::Ended(_) => self.deadline,
+            State::Running | State::Dying(..) | State::Ended(_) => self.clock.deadline(),
         };
         let is_program = self.home.is_some();
         tokio::select! {
@@ -344,18 +354,10 @@ impl Run {
             return None;
         };
         *left = fewer;
-        let bytes = match &ask {
-            Ask::Tool { args, .. } | Ask::Named { args, .. } => {
-                self.usage.tool_calls += 1;
-                args.text().len()
-            }
-            Ask::ToolNames { .. }
-            | Ask::Discover { .. }
-            | Ask::Search { .. }
-            | Ask::Schema { .. }
-            | Ask::Help { .. } => 0,
-        };
-        if self.unanswered.insert(id, bytes).is_some() {
+        if ask.is_tool_call() {
+            self.usage.tool_calls += 1;
+        }
+        if self.unanswered.insert(id, ask.weight_bytes()).is_some() {
             self.end(Outcome::Crashed(Crash::BadFrame));
             return None;
         }

@@ -1,21 +1,30 @@
 //! The one handle to all upstreams.
 
 mod call;
+mod direct;
 mod discovery;
 mod login;
+mod resources;
+mod rounds;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
-use tokio::{sync::Semaphore, time::Duration};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::Duration,
+};
 
+pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 
+use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
-    ServerConfig, Settings,
+    Caller, ServerConfig, Settings,
+    bell::Bell,
     catalogue::Catalogue,
-    upstream::{State, Upstream},
+    upstream::{CallCounts, Phase, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -27,13 +36,19 @@ const SHUTDOWN: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
+    /// On whose behalf this handle calls.
+    caller: Caller,
 }
 
 struct Inner {
     fleet: Mutex<Arc<Fleet>>,
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    common: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
+    names: Mutex<direct::Names>,
+    bell: Bell,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -53,8 +68,10 @@ pub struct ServerHealth {
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
     pub error: Option<String>,
-    /// Tool calls sent to it.
-    pub calls: u64,
+    pub breaker: BreakerState,
+    /// Calls are refused for so many seconds from now.
+    pub retry_s: Option<u64>,
+    pub counts: CallCounts,
     pub pid: Option<u32>,
     /// What was wrong with its list, in sentences.
     pub problems: Vec<String>,
@@ -68,6 +85,27 @@ pub enum ServerState {
     Starting,
     Ready,
     Failed,
+}
+
+/// Whether calls to a server are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    Closed,
+    /// It failed too often in a row.
+    Open,
+    /// It failed too often, and one call is on its way to see whether that is over.
+    Probing,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Probing => "probing",
+        }
+    }
 }
 
 impl ServerState {
@@ -84,15 +122,30 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
+            common: Arc::new(common),
             fleet: Mutex::default(),
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
             catalogue: Mutex::default(),
+            names: Mutex::default(),
+            bell: Bell::default(),
         };
-        let gateway = Gateway { inner: Arc::new(inner) };
+        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
         drop(gateway.replace(servers));
         gateway
+    }
+
+    /// The same servers, called on somebody's behalf.
+    #[must_use]
+    pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
+        Gateway { inner: self.inner.clone(), caller }
+    }
+
+    /// Told whenever some list may have changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.bell.listen()
     }
 
     /// Goes on with these servers: those whose entry is the same stay as they are and keep their
@@ -112,13 +165,15 @@ impl Gateway {
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
                 None => {
-                    let (settings, starts) = (&self.inner.settings, &self.inner.starts);
-                    Arc::new(Upstream::new(config, settings.clone(), starts.clone()))
+                    let Inner { settings, starts, common, bell, .. } = &*self.inner;
+                    let (starts, common, bell) = (starts.clone(), common.clone(), bell.clone());
+                    Arc::new(Upstream::new(config, settings.clone(), starts, common, bell))
                 }
             });
         }
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
+        self.inner.bell.ring();
         before
     }
 
@@ -153,6 +208,11 @@ impl Gateway {
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
             Ask::Help { name } => self.help(name.as_deref(), allowed).await,
+            Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
+            Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
+            Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
+            Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
+            Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
         }
     }
 
@@ -214,12 +274,19 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let (phase, left) = upstream.phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         error,
-        calls: upstream.calls(),
+        breaker: match phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::Probing => BreakerState::Probing,
+        },
+        retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
+        counts: upstream.counts(),
         pid,
         problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
     }

@@ -10,6 +10,7 @@ Tools of MCP servers are functions here:
   await searchTools(\"what it should do\", 10)  the best matching tools
   await discoverMCPTools({search: [\"word\"]})  every tool with one of the words
   await getToolSchema(\"SERVER.TOOL\")          one tool's schema and signature
+  await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
   help(\"SERVER\"), help(\"SERVER.TOOL\")         more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call throws an error with code, server, tool and message.

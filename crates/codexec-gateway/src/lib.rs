@@ -4,6 +4,8 @@
 //! wait has an end, every buffer a bound, and one server's failure is one server's failure.
 
 mod arguments;
+mod bell;
+mod caller;
 mod catalogue;
 mod clean;
 mod config;
@@ -21,12 +23,17 @@ mod upstream;
 mod warden;
 mod web;
 
+pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
     Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
     ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
 };
-pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
+pub use gateway::{
+    BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState,
+    ToolInfo,
+};
 pub use oauth::{LoggedIn, LoginError, login};
 pub use search::Detail;
 pub use settings::Settings;
+pub use upstream::{CallCounts, Latency};
 pub use warden::{Warden, serve_warden};

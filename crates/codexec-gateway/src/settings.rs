@@ -19,6 +19,8 @@ pub struct Settings {
     /// Calls that wait for one server, and for how long.
     pub queue: usize,
     pub queue_wait: Duration,
+    /// How long a server that failed five times in a row is left alone.
+    pub breaker_open: Duration,
     /// How long discovery waits, once, for a server that is still starting.
     pub catalogue_wait: Duration,
     /// The longest line a server may send.
@@ -46,6 +48,7 @@ impl Settings {
             calls_in_all: 400,
             queue: 200,
             queue_wait: Duration::from_secs(30),
+            breaker_open: Duration::from_secs(30),
             catalogue_wait: Duration::from_secs(5),
             line_bytes: 10 << 20,
             result_bytes: 8 << 20,

@@ -1,41 +1,49 @@
 //! One upstream: started when somebody needs it, once for all who do, and started again after
 //! it died.
 
+mod breaker;
+mod call;
+mod callers;
 mod client;
 mod connection;
+mod counts;
 mod failure;
+mod gate;
 mod incoming;
 mod listing;
 mod open;
 mod owner;
 mod process;
+mod progress;
 mod remote;
 mod stdio;
+mod theirs;
 
 use std::{
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     time::Duration,
 };
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject};
-use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use breaker::Phase;
 pub(crate) use connection::Connection;
+pub use counts::{CallCounts, Latency};
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::Listing;
 
-use crate::{ServerConfig, Settings};
+use self::{breaker::Breaker, counts::Counts, gate::Gate};
+use crate::{ServerConfig, Settings, bell::Bell};
 
-/// Calls that one server works on at a time; the others wait within their own time.
-const CALLS_AT_ONCE: usize = 100;
+/// A server that takes longer to start no longer keeps others from it.
+const START_TURN: Duration = Duration::from_secs(3);
 /// A server that keeps saying its tools have changed is asked no more often.
 const LISTING_PAUSE: Duration = Duration::from_millis(500);
 
@@ -44,13 +52,18 @@ pub(crate) struct Upstream {
     settings: Arc<Settings>,
     /// How many servers may start at the same time, shared by all.
     starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    common: Arc<Semaphore>,
     state: watch::Sender<State>,
     /// The last list there was; it outlives the process it came from.
     listing: Mutex<Option<Arc<Listing>>>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
-    slots: Semaphore,
-    calls: AtomicU64,
+    gate: Gate,
+    breaker: Mutex<Breaker>,
+    counts: Counts,
+    /// Rung at every new list.
+    bell: Bell,
     /// Discovery has waited for it once, in vain.
     was_slow: AtomicBool,
     shut: CancellationToken,
@@ -69,17 +82,22 @@ impl Upstream {
         config: ServerConfig,
         settings: Arc<Settings>,
         starts: Arc<Semaphore>,
+        common: Arc<Semaphore>,
+        bell: Bell,
     ) -> Upstream {
         Upstream {
+            gate: Gate::new(&settings, &config.narrow),
+            breaker: Mutex::new(Breaker::new(settings.breaker_open)),
             config,
             settings,
             starts,
+            common,
             state: watch::Sender::new(State::Idle),
             listing: Mutex::new(None),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
-            slots: Semaphore::new(CALLS_AT_ONCE),
-            calls: AtomicU64::new(0),
+            counts: Counts::default(),
+            bell,
             was_slow: AtomicBool::new(false),
             shut: CancellationToken::new(),
         }
@@ -97,8 +115,20 @@ impl Upstream {
         self.state.borrow().clone()
     }
 
-    pub(crate) fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
+    pub(crate) fn counts(&self) -> CallCounts {
+        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting());
+        CallCounts { in_flight, waiting, ..self.counts.now() }
+    }
+
+    /// Whether calls are let through, and if not, for how long not.
+    pub(crate) fn phase(&self) -> (Phase, Option<Duration>) {
+        let (now, breaker) = (Instant::now(), self.breaker());
+        let open = match breaker.phase() {
+            Phase::Open { until } => Some(until),
+            Phase::Closed { .. } | Phase::Probing => None,
+        };
+        let until = open.max(breaker.held_until(now));
+        (breaker.phase(), until.map(|until| until.saturating_duration_since(now)))
     }
 
     /// The tools as last listed; `None` before the first list.
@@ -146,6 +176,15 @@ impl Upstream {
         }
     }
 
+    /// Its tools as last listed; from the server itself when there is no list yet.
+    pub(crate) async fn listed(self: &Arc<Upstream>) -> Result<Arc<Listing>, UpstreamError> {
+        if let Some(listing) = self.listing() {
+            return Ok(listing);
+        }
+        self.connected().await?;
+        Ok(self.listing().unwrap_or_default())
+    }
+
     /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
     /// only once.
     pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
@@ -161,27 +200,6 @@ impl Upstream {
             }
         }
         self.state()
-    }
-
-    /// Calls a tool and gives its raw result.
-    pub(crate) async fn call(
-        &self,
-        connection: &Connection,
-        tool: &str,
-        args: JsonObject,
-    ) -> Result<Value, UpstreamError> {
-        let limit = self.settings.call_timeout;
-        let deadline = Instant::now() + limit;
-        let slot = tokio::time::timeout_at(deadline, self.slots.acquire()).await;
-        let Ok(Ok(_slot)) = slot else { return Err(UpstreamError::Timeout(limit)) };
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(args);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let left = deadline.saturating_duration_since(Instant::now());
-        connection.request(request, left).await.map_err(|err| match err {
-            UpstreamError::Timeout(_) => UpstreamError::Timeout(limit),
-            other => other,
-        })
     }
 
     /// Ends the server and starts it no more.
@@ -235,14 +253,26 @@ impl Upstream {
     }
 
     async fn open(&self) -> Result<Connection, UpstreamError> {
-        let Ok(_start) = self.starts.acquire().await else { return Err(UpstreamError::ShutDown) };
         let last = self.started_at.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(last) = last {
             tokio::time::sleep_until(last + failure::FIRST_RETRY).await;
         }
+        let Ok(turn) = self.starts.acquire().await else { return Err(UpstreamError::ShutDown) };
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-        let deadline = now + self.settings.startup_timeout;
+        self.counts.started();
+        let limit = self.config.narrow.startup_timeout.unwrap_or(self.settings.startup_timeout);
+        let mut opening = std::pin::pin!(self.open_until(now + limit));
+        match tokio::time::timeout(START_TURN, &mut opening).await {
+            Ok(opened) => opened,
+            Err(_) => {
+                drop(turn);
+                opening.await
+            }
+        }
+    }
+
+    async fn open_until(&self, deadline: Instant) -> Result<Connection, UpstreamError> {
         let connection = open::open(&self.config, &self.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match listing::list(&connection, left).await {
@@ -255,13 +285,14 @@ impl Upstream {
     fn keep(&self, listing: Listing) {
         let listing = Some(Arc::new(listing));
         *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = listing;
+        self.bell.ring();
     }
 
     /// Lists again whenever the server says so, until it ends.
     async fn follow(&self, connection: &Connection) {
         loop {
             tokio::select! {
-                () = connection.changed.notified() => {}
+                () = connection.changed() => {}
                 () = connection.gone() => break,
                 () = self.shut.cancelled() => return,
             }

@@ -18,6 +18,10 @@ TOOLS = [
     for name in plan.get("tools", ["echo", "die", "hang", "cancelled", "count"])
 ]
 TOOLS += plan.get("raw_tools", [])
+TOOLS += [
+    {"name": f"tool_{n}", "description": "One of many.", "inputSchema": {"type": "object"}}
+    for n in range(plan.get("many", 0))
+]
 if "description_mb" in plan:
     TOOLS.append({"name": "long", "description": "y" * (plan["description_mb"] << 20)})
 
@@ -47,13 +51,86 @@ def flood(stream, head, megabytes, tail):
     stream.flush()
 
 
+def notify(method, params=None):
+    out.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params or {}}).encode() + b"\n")
+
+
+def progress(request, step, message=None):
+    token = request["params"].get("_meta", {}).get("progressToken")
+    notify("notifications/progress", {"progressToken": token, "progress": step, "message": message})
+
+
+def ask(request_id, method):
+    send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": {}})
+    while True:
+        answer = json.loads(sys.stdin.buffer.readline())
+        if answer.get("id") == request_id and "method" not in answer:
+            return answer
+
+
 def call(request):
     global calls
     calls += 1
     name = request["params"]["name"]
+    args = request["params"].get("arguments") or {}
+    if "log" in plan:
+        with open(plan["log"], "a") as file:
+            file.write(name + "\n")
     head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"' % request["id"]
-    if name == "hang":
+    if name == "hang" or (name == "flaky" and calls <= plan["flaky"]):
         return
+    if name == "steps":
+        for step in range(args["steps"]):
+            progress(request, step, f"step {step}")
+            out.flush()
+            time.sleep(args.get("pause_s", 0))
+        return text(request, "done")
+    if name == "steps_for_ever":
+        while True:
+            progress(request, 1)
+            out.flush()
+            time.sleep(0.02)
+    if name == "progress_flood":
+        for step in range(200_000):
+            progress(request, step, "x" * 100)
+    if name == "notification_flood":
+        for _ in range(100_000):
+            notify("notifications/tools/list_changed")
+            notify("notifications/message", {"level": "info", "data": "x" * 100})
+            notify("notifications/cancelled", {"requestId": 1})
+    if name == "request_flood":
+        for n in range(50_000):
+            out.write(b'{"jsonrpc":"2.0","id":%d,"method":"sampling/createMessage","params":{}}\n' % n)
+    if name == "ping_flood":
+        for n in range(50_000):
+            out.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % n)
+    if name == "ask_us":
+        methods = ["ping", "sampling/createMessage", "roots/list", "elicitation/create", "no/such"]
+        answers = {method: ask(f"own-{method}", method) for method in methods}
+        kinds = {method: "result" if "result" in a else a["error"]["code"] for method, a in answers.items()}
+        return reply(request, {"content": [], "structuredContent": kinds})
+    if name == "twice":
+        text(request, "first")
+        return text(request, "second")
+    if name == "for_another":
+        text({"id": request["id"] + 1000}, "not yours")
+        text({"id": None}, "nobody's")
+    if name == "half_line":
+        return raw(b'{"jsonrpc":"2.0","id":%d,"result":{"conte\n' % request["id"])
+    if name == "half_line_and_die":
+        raw(head)
+        os._exit(6)
+    if name == "close_output":
+        os.close(1)
+        return
+    if name == "leave_child" or name == "leave_session":
+        child = subprocess.Popen(["sleep", "300"], start_new_session=name == "leave_session")
+        with open(plan["child"], "w") as file:
+            file.write(str(child.pid))
+        os._exit(7)
+    if name == "new_schema":
+        TOOLS[0]["inputSchema"] = {"type": "object", "required": ["n"], "properties": {"n": {}}}
+        notify("notifications/tools/list_changed")
     if name == "die":
         sys.stderr.write("out of cheese\n")
         sys.stderr.flush()

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Run, Usage, Workers};
-use codexec_gateway::Gateway;
+use codexec_gateway::{Caller, Gateway};
 use codexec_store::Finish;
 use codexec_types::{
     Admitted, Answer, Ask, Changes, Ending, Event, ExecutionId, Limit, Limits, Outcome, Policy,
@@ -88,6 +88,7 @@ impl App {
         wanted: Wanted,
         cancel: CancellationToken,
         progress: watch::Sender<Progress>,
+        caller: Caller,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
         let request = wanted.found(&self.policy.files).await?;
@@ -98,7 +99,7 @@ impl App {
         let store = self.records.store().await?;
         store.begin(&id, &admitted, SystemTime::now()).await?;
         let mut trace = Trace::default();
-        let mut driven = self.drive(&admitted, &cancel, &progress, &mut trace).await;
+        let mut driven = self.drive(&admitted, &cancel, &progress, caller, &mut trace).await;
         if let Ok((run, _)) = &mut driven {
             self.gather(run, &id, &mut trace).await;
         }
@@ -133,10 +134,13 @@ impl App {
         admitted: &Admitted,
         cancel: &CancellationToken,
         progress: &watch::Sender<Progress>,
+        caller: Caller,
         trace: &mut Trace,
     ) -> Result<(Run, Outcome), ExecuteError> {
         let mut run = self.workers.start(admitted, self.visible_servers(admitted)).await?;
         trace.posture = run.posture().to_string();
+        let mut questions = caller.open_questions();
+        let gateway = self.gateway.on_behalf_of(caller);
         let mut asks = FuturesUnordered::new();
         loop {
             tokio::select! {
@@ -146,7 +150,7 @@ impl App {
                         if ask.is_tool_call() {
                             progress.send_modify(|progress| progress.tool_calls += 1);
                         }
-                        asks.push(self.answer(id, ask, admitted));
+                        asks.push(answer(&gateway, id, ask, admitted));
                     }
                     Event::Image(image) => trace.images.push(image),
                     Event::Progress(text) => {
@@ -155,6 +159,10 @@ impl App {
                     Event::Ended(outcome) => return Ok((run, outcome)),
                 },
                 Some(answer) = asks.next() => run.answer(answer),
+                Ok(()) = questions.changed() => match *questions.borrow_and_update() {
+                    0 => run.go_on(),
+                    _ => run.wait(),
+                },
                 () = cancel.cancelled() => return Ok(ended(run).await),
                 () = self.stopping.cancelled() => return Ok(ended(run).await),
             }
@@ -170,10 +178,6 @@ impl App {
         trace.images.keep(folder).await;
     }
 
-    async fn answer(&self, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
-        Answer { id, result: self.gateway.answer(ask, admitted.tools()).await }
-    }
-
     fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
@@ -181,6 +185,10 @@ impl App {
             .map(|name| name.as_str().to_owned())
             .collect()
     }
+}
+
+async fn answer(gateway: &Gateway, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
+    Answer { id, result: gateway.answer(ask, admitted.tools()).await }
 }
 
 /// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so

@@ -13,6 +13,7 @@ mod plain;
 mod records;
 mod reply;
 mod tool_text;
+mod toolset;
 mod wanted;
 mod working_dir;
 
@@ -23,5 +24,6 @@ pub use images::Images;
 pub use records::Records;
 pub use reply::{Reply, explanation, failure, reply};
 pub use tool_text::tool_text;
+pub use toolset::{NoToolset, Toolset, Toolsets};
 pub use wanted::Wanted;
 pub use working_dir::DirError;

@@ -1,12 +1,15 @@
 //! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
 
+mod direct;
 mod execute_code;
 mod fields;
 mod health;
 mod instructions;
+mod raw;
 mod resource;
 mod search_tools;
 mod stdio;
+mod talk;
 mod tool;
 
 use std::sync::Arc;
@@ -14,18 +17,21 @@ use std::time::Instant;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool,
 };
-use rmcp::service::{QuitReason, RequestContext};
+use rmcp::service::{NotificationContext, QuitReason, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{App, Reply};
+use self::direct::{News, Told};
+use self::talk::{Parked, Talk};
+use crate::{App, Reply, Toolset, Toolsets};
 
-/// The list never changes while we run.
+/// Our own tools never change while we run.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// One client's connection.
@@ -33,13 +39,31 @@ const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
 pub struct Server {
     app: Arc<App>,
     started: Instant,
+    toolsets: Toolsets,
+    parked: Parked,
+    told: Told,
+    /// The client has left.
+    left: CancellationToken,
 }
 
 /// Serves one client over standard input and output until it leaves or `stop` is called.
-pub async fn serve_stdio(app: Arc<App>, stop: CancellationToken) -> Result<(), ServeError> {
-    let server = Server { app, started: Instant::now() };
+pub async fn serve_stdio(
+    app: Arc<App>,
+    toolsets: Toolsets,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    let left = CancellationToken::new();
+    let _leaves = left.clone().drop_guard();
+    let server = Server {
+        app,
+        started: Instant::now(),
+        toolsets,
+        parked: Parked::default(),
+        told: Told::default(),
+        left,
+    };
     let transport = stdio::ClientPipe::open();
-    let running = match server.serve_with_ct(transport, stop).await {
+    let running = match raw::Edge(server).serve_with_ct(transport, stop).await {
         Ok(running) => running,
         // A client that leaves before it has said hello has simply left.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -60,22 +84,87 @@ pub enum ServeError {
     Broken(#[source] tokio::task::JoinError),
 }
 
+impl Server {
+    /// The tools that are always there.
+    fn own_tools(&self) -> Vec<Tool> {
+        let own = self.toolsets.iter().flat_map(|set| match set {
+            Toolset::Compact => tool::compact(),
+            Toolset::Direct => Vec::new(),
+        });
+        own.collect()
+    }
+
+    /// What can be answered at once is; the rest is a talk.
+    async fn begin(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Result<Talk, Reply>, ErrorData> {
+        for set in self.toolsets.iter() {
+            match (set, name) {
+                (Toolset::Compact, "execute_code") => {
+                    let talk = execute_code::begin(&self.app, arguments, context);
+                    let wrong = |error| Reply::error(format!("INVALID_ARGS: {error}"));
+                    return Ok(talk.map_err(wrong));
+                }
+                (Toolset::Compact, "search_tools") => {
+                    return Ok(Err(search_tools::call(&self.app, arguments).await));
+                }
+                (Toolset::Compact, "health") => {
+                    return Ok(Err(health::call(&self.app, arguments, self.started).await));
+                }
+                (Toolset::Direct, name) if name.contains("__") => {
+                    let name = name.to_owned();
+                    return Ok(Ok(direct::begin(&self.app, name, arguments, context)));
+                }
+                (Toolset::Compact | Toolset::Direct, _) => {}
+            }
+        }
+        Err(ErrorData::invalid_params(self.no_tool(name), None))
+    }
+
+    fn no_tool(&self, name: &str) -> String {
+        let name: String = name.chars().take(200).collect();
+        if self.toolsets.has(Toolset::Direct) {
+            return format!("there is no tool {name:?} here; tools/list has all there are");
+        }
+        format!(
+            "there is no tool {name:?} here; there are execute_code, search_tools, health, and \
+             inside execute_code `tools.<server>.<tool>(..)`"
+        )
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let mut capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().build();
+        if let Some(tools) = &mut capabilities.tools
+            && self.toolsets.has(Toolset::Direct)
+        {
+            tools.list_changed = Some(true);
+        }
         ServerConfig::new(capabilities)
             .with_server_info(
                 Implementation::new("codexec", env!("CARGO_PKG_VERSION")).with_title("codexec"),
             )
-            .with_instructions(instructions::text(&self.app.gateway.server_names()))
+            .with_instructions(instructions::text(&self.toolsets, &self.app.gateway.server_names()))
     }
 
     async fn list_tools(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut list = ListToolsResult::with_all_items(tool::compact());
+        let own = self.own_tools();
+        if self.toolsets.has(Toolset::Direct) {
+            let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
+            let list = direct::list(&self.app, own, request, &self.told, &context).await?;
+            raw::instead(&context, list);
+            return Ok(ListToolsResult::default());
+        }
+        let mut list = ListToolsResult::with_all_items(own);
         list.ttl_ms = Some(TOOLS_TTL_MS);
         Ok(list)
     }
@@ -85,20 +174,49 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
-        let result = match request.name.as_ref() {
-            "execute_code" => execute_code::call(&self.app, arguments, context).await,
-            "search_tools" => content(search_tools::call(&self.app, arguments).await),
-            "health" => content(health::call(&self.app, arguments, self.started).await),
-            other => {
-                let message = format!(
-                    "there is no tool {other:?} here; there are execute_code, search_tools, \
-                     health, and inside execute_code `tools.<server>.<tool>(..)`"
-                );
-                return Err(ErrorData::invalid_params(message, None));
+        let talk = match &request.request_state {
+            Some(_) => self.parked.take(&request)?,
+            None => {
+                let arguments = request.arguments.clone().unwrap_or_default();
+                match self.begin(&request.name, arguments, &context).await? {
+                    Ok(talk) => talk,
+                    Err(reply) => return Ok(CallToolResponse::Complete(content(reply))),
+                }
             }
         };
-        Ok(CallToolResponse::Complete(result))
+        talk.go_on(&request, &context, &self.parked).await
+    }
+
+    /// A client with a handshake hears of changes from here on.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if !self.toolsets.has(Toolset::Direct) {
+            return;
+        }
+        let (mut news, left) = (News::new(&self.app, &self.told), self.left.clone());
+        tokio::spawn(left.run_until_cancelled_owned(async move {
+            while news.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
+        }));
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.toolsets.has(Toolset::Direct).then(|| requested.clone())
+    }
+
+    /// A client without one hears of them as long as this lasts.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let mut news = News::new(&self.app, &self.told);
+        loop {
+            let is_news = tokio::select! {
+                is_news = news.next() => is_news,
+                () = context.cancelled() => false,
+            };
+            if !is_news || context.sink().notify_tool_list_changed().await.is_err() {
+                return Ok(());
+            }
+        }
     }
 
     /// What is called a tool call and does not look like one.

@@ -69,19 +69,58 @@ pub struct Job {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
     /// Call a tool by server and tool name.
-    Tool { server: String, tool: String, args: Json },
+    Tool {
+        server: String,
+        tool: String,
+        args: Json,
+    },
     /// Call a tool by one joined name: `mcp__server__tool`, `server.tool`, `server:tool`.
-    Named { name: String, args: Json },
+    Named {
+        name: String,
+        args: Json,
+    },
     /// The names of one server's tools.
-    ToolNames { server: String },
+    ToolNames {
+        server: String,
+    },
     /// Every tool in which one of the words occurs; all of them when there are none.
-    Discover { words: Vec<String> },
+    Discover {
+        words: Vec<String>,
+    },
     /// The best matches for a sentence.
-    Search { query: String, limit: u32 },
+    Search {
+        query: String,
+        limit: u32,
+    },
     /// One tool's whole definition.
-    Schema { name: String },
+    Schema {
+        name: String,
+    },
     /// A text for the guest's author: about one tool, one server, or everything.
-    Help { name: Option<String> },
+    Help {
+        name: Option<String>,
+    },
+    /// The resources of one server, or of all.
+    Resources {
+        server: Option<String>,
+    },
+    /// Their templates.
+    ResourceTemplates {
+        server: Option<String>,
+    },
+    ReadResource {
+        server: String,
+        uri: String,
+    },
+    /// The prompts of one server, or of all.
+    Prompts {
+        server: Option<String>,
+    },
+    Prompt {
+        server: String,
+        name: String,
+        args: Json,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,10 +152,34 @@ pub enum CallCode {
 }
 
 impl Ask {
+    /// How much of the host's memory it takes while it waits.
+    pub fn weight_bytes(&self) -> usize {
+        match self {
+            Ask::Tool { args, .. } | Ask::Named { args, .. } | Ask::Prompt { args, .. } => {
+                args.text().len()
+            }
+            Ask::ReadResource { uri, .. } => uri.len(),
+            Ask::ToolNames { .. }
+            | Ask::Discover { .. }
+            | Ask::Search { .. }
+            | Ask::Schema { .. }
+            | Ask::Help { .. }
+            | Ask::Resources { .. }
+            | Ask::ResourceTemplates { .. }
+            | Ask::Prompts { .. } => 0,
+        }
+    }
+
     /// Whether this goes out to an upstream, and so counts against the limit on tool calls.
     pub fn is_tool_call(&self) -> bool {
         match self {
-            Ask::Tool { .. } | Ask::Named { .. } => true,
+            Ask::Tool { .. }
+            | Ask::Named { .. }
+            | Ask::Resources { .. }
+            | Ask::ResourceTemplates { .. }
+            | Ask::ReadResource { .. }
+            | Ask::Prompts { .. }
+            | Ask::Prompt { .. } => true,
             Ask::ToolNames { .. }
             | Ask::Discover { .. }
             | Ask::Search { .. }

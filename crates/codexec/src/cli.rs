@@ -24,6 +24,9 @@ pub(crate) struct Common {
     /// Settings other than $CODEXEC_HOME/config.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// Which tools a client is shown: compact (the default), direct, or both as compact,direct
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) toolset: Option<Vec<String>>,
 }
 
 #[derive(Debug, Subcommand)]

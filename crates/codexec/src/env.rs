@@ -32,6 +32,11 @@ pub(crate) fn conformance_context() -> Option<String> {
     variable("MCP_CONFORMANCE_CONTEXT")
 }
 
+/// `CODEXEC_TOOLSET`: which tools a client is shown, for example `compact,direct`.
+pub(crate) fn toolset() -> Option<String> {
+    std::env::var("CODEXEC_TOOLSET").ok().filter(|names| !names.trim().is_empty())
+}
+
 /// `PATH`: where interpreters are looked for.
 pub(crate) fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()

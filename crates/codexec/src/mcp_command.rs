@@ -81,6 +81,17 @@ fn answer(arguments: Vec<std::ffi::OsString>) -> Result<Output, Failure> {
             }
             Ok(Output::Nothing)
         }
+        Wish::Prompt { server, name, given } => {
+            let mut args = read_json(given.json.as_ref())?;
+            // A prompt's arguments are texts, all of them.
+            args.extend(given.flags.into_iter().map(|flag| {
+                let text = flag.value.unwrap_or_else(|| "true".to_owned());
+                (flag.name, Value::String(text))
+            }));
+            let args = Json::from_value(&Value::Object(args));
+            let ask = Ask::Prompt { server, name, args };
+            Ok(Output::Json { json: Line::open()?.ask(ask)?, is_pretty: given.is_pretty })
+        }
         Wish::Call { target, given } => {
             let args = read_json(given.json.as_ref())?;
             let mut line = Line::open()?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{Gateway, Problem, Warden};
-use codexec_server::{App, Records};
+use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
 use crate::config::{Config, File, Place};
@@ -20,6 +20,7 @@ pub(crate) struct Parts {
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) toolsets: Toolsets,
 }
 
 impl Parts {
@@ -37,6 +38,7 @@ impl Parts {
             variable: env::variable,
         };
         let mut config = Config::new(&file, &place).context(path.display().to_string())?;
+        let toolsets = toolsets(common, &file, &path)?;
         let program = std::env::current_exe().context("cannot find our own program")?;
         let parsed = servers::read(&common.mcp_config, &program)?;
         let warden = Warden::new(program.clone(), "warden");
@@ -48,7 +50,7 @@ impl Parts {
         };
         let gateway = Gateway::new(parsed.servers, settings);
         config.policy.tools = config.tools_of(&gateway.server_names())?;
-        Ok(Parts { config, home, program, gateway, problems: parsed.problems })
+        Ok(Parts { config, home, program, gateway, problems: parsed.problems, toolsets })
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
@@ -85,6 +87,19 @@ impl Parts {
         make_private(&self.home)?;
         let records = Records::at(self.home.clone());
         Ok(App::new(self.config.policy, workers, self.gateway, records))
+    }
+}
+
+/// The nearest word counts: the command line's, the environment's, the settings'.
+fn toolsets(common: &Common, file: &File, path: &Path) -> anyhow::Result<Toolsets> {
+    let chosen = |names: &[String]| Toolsets::parse(names.iter().map(String::as_str));
+    match (&common.toolset, env::toolset(), &file.toolset) {
+        (Some(names), _, _) => chosen(names).context("--toolset"),
+        (None, Some(names), _) => chosen(&[names]).context("CODEXEC_TOOLSET"),
+        (None, None, Some(names)) => {
+            chosen(names).with_context(|| format!("{}: `toolset`", path.display()))
+        }
+        (None, None, None) => Ok(Toolsets::default()),
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, nearest};
+use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::Gateway;
+use super::{Gateway, rounds::call_to_the_end};
 use crate::{
     catalogue::{Entry, find_server, pairs},
     unwrap::unwrap,
-    upstream::{Connection, Upstream, UpstreamError},
+    upstream::{Listing, Upstream, UpstreamError},
 };
 
 impl Gateway {
@@ -91,16 +92,34 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
+        let (real, result) = self.call_raw(server, tool, args, allowed).await?;
+        let about = |err: CallError| err.about(server.as_str(), &real);
+        let value = unwrap(result).map_err(|err| {
+            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
+        })?;
+        self.bounded(&value).map_err(about)
+    }
+
+    /// The tool's real name, and its result as it came.
+    pub(super) async fn call_raw(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<(String, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
             return Err(denied(Denied::Server, server, tool));
         }
         let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
-        let (upstream, connection) = match (self.connected(server).await, checked) {
-            (Ok(connected), _) => connected,
+        let upstream = self.known(server)?;
+        let listing = match (listing(&upstream, tool).await, checked) {
+            (Ok(listing), _) => listing,
             (Err(_), Err(denied)) => return Err(denied),
-            (Err(err), Ok(())) => return Err(err.about(server.as_str(), tool)),
+            (Err(err), Ok(())) => {
+                return Err(upstream_error(server, &err).about(server.as_str(), tool));
+            }
         };
-        let listing = upstream.listing().unwrap_or_default();
         // Decided on the real name, which an alias may stand for.
         let found = listing.find(tool);
         let real = found.map_or(tool, |found| found.name.as_str());
@@ -115,26 +134,20 @@ impl Gateway {
                 return Err(about(CallError::new(CallCode::InvalidArgs, message)));
             }
         };
-        let Value::Object(args) = args else { return Ok(Json::null()) };
-        let result = upstream.call(&connection, real, args).await;
+        let params = CallToolRequestParams::new(real.to_owned());
+        let params = match args {
+            Value::Object(args) => params.with_arguments(args),
+            _ => params,
+        };
+        let result = call_to_the_end(&upstream, params, &self.caller).await;
         let result = result.map_err(|err| about(upstream_error(server, &err)))?;
-        let value = unwrap(result).map_err(|err| {
-            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
-        })?;
-        self.bounded(&value).map_err(about)
+        Ok((real.to_owned(), result))
     }
 
-    async fn connected(
-        &self,
-        server: &ServerName,
-    ) -> Result<(Arc<Upstream>, Arc<Connection>), CallError> {
-        let Some(upstream) = self.upstream(server) else {
-            return Err(not_found(&format!("no server \"{server}\""), &[]));
-        };
-        match upstream.connected().await {
-            Ok(connection) => Ok((upstream, connection)),
-            Err(err) => Err(upstream_error(server, &err)),
-        }
+    /// A server that may just have been taken away.
+    pub(super) fn known(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let gone = || not_found(&format!("no server \"{server}\""), &[]);
+        self.upstream(server).ok_or_else(gone)
     }
 
     pub(super) fn no_tool(
@@ -164,8 +177,17 @@ impl Gateway {
     }
 }
 
+/// The list that has the tool, if any has: one from before may be out of date.
+async fn listing(upstream: &Arc<Upstream>, tool: &str) -> Result<Arc<Listing>, UpstreamError> {
+    let listing = upstream.listed().await?;
+    if listing.find(tool).is_some() || upstream.connected().await.is_err() {
+        return Ok(listing);
+    }
+    upstream.listed().await
+}
+
 /// Nothing at all stands for no arguments.
-fn arguments(args: &Json) -> Result<Value, CallError> {
+pub(super) fn arguments(args: &Json) -> Result<Value, CallError> {
     match args.to_value() {
         Ok(Value::Null) => Ok(Value::Object(Map::new())),
         Ok(args @ Value::Object(_)) => Ok(args),
@@ -176,7 +198,7 @@ fn arguments(args: &Json) -> Result<Value, CallError> {
     }
 }
 
-fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
+pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
 }
 
@@ -206,6 +228,6 @@ fn not_found(what: &str, near: &[&str]) -> CallError {
 }
 
 /// A guest's own words, cut for a message.
-fn shown(name: &str) -> String {
+pub(super) fn shown(name: &str) -> String {
     crate::clean::cut(&crate::clean::clean_line(name), 100)
 }

@@ -1,29 +1,97 @@
 //! What we are to an upstream: the side of the protocol that it may speak to.
-
-use std::sync::Arc;
+#![expect(deprecated, reason = "to say that we have no roots, one has to name them")]
 
 use rmcp::{
-    RoleClient,
+    ErrorData, RoleClient,
     handler::client::ClientHandler,
-    model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion},
-    service::NotificationContext,
+    model::{
+        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
+        ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
+        FormElicitationCapability, Implementation, ListRootsResult, NumberOrString,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion, UrlElicitationCapability,
+    },
+    service::{NotificationContext, RequestContext},
 };
-use tokio::sync::Notify;
+use serde_json::{Map, Value};
 
-/// A client that can do nothing but call.
+use super::{connection::News, progress::Progress};
+
+/// A client that calls, and passes questions on to whoever called. It declares neither sampling
+/// nor roots: they are deprecated, and no client behind us is bound to have them.
 pub(super) struct Client {
-    /// Told when the server says that its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) news: News,
+}
+
+impl Client {
+    async fn ask(&self, params: Value, context: &RequestContext<RoleClient>) -> Value {
+        let params = match params {
+            Value::Object(params) => params,
+            _ => Map::new(),
+        };
+        self.news.sign();
+        tokio::select! {
+            answer = self.news.callers.ask(params) => answer,
+            () = context.ct.cancelled() => crate::caller::cancelled(),
+        }
+    }
 }
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("codexec", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), name)
+        let elicitation = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::default())
+            .with_url(UrlElicitationCapability::default());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        ClientConfig::new(capabilities, name)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
+        self.news.changed.notify_one();
+    }
+
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
+        let progress = Progress::new(told.progress, told.total, told.message.as_deref());
+        self.news.progress.tell(token, progress);
+        self.news.sign();
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let params = serde_json::to_value(request).unwrap_or_default();
+        let answer = self.ask(params, &context).await;
+        Ok(serde_json::from_value(answer)
+            .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
+    }
+
+    /// Also what rmcp does not know how to read: a form with fields of a kind that came later.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != "elicitation/create" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let params = request.params.unwrap_or_default();
+        Ok(CustomResult(self.ask(params, &context).await))
+    }
+
+    /// rmcp would answer with an empty list, as if we had said that we have roots.
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None))
     }
 }

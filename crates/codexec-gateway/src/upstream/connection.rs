@@ -1,16 +1,23 @@
 //! One running server: requests to it, and its end.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
+use codexec_types::ServerName;
 use rmcp::{
     RoleClient,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
-        ErrorCode, RequestId, ServerResult,
+        ErrorCode, NumberOrString, ProgressToken, RequestId, ServerResult,
     },
     service::{
-        Peer, PeerRequestOptions, RunningService, RunningServiceCancellationToken, Service,
-        ServiceError,
+        Peer, PeerRequestOptions, RequestHandle, RunningService, RunningServiceCancellationToken,
+        Service, ServiceError,
     },
 };
 use serde_json::Value;
@@ -22,9 +29,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
+    callers::{Callers, Waiting},
     process::{Leash, Life},
+    progress::{Listeners, Listening, OnProgress},
     remote::Troubles,
 };
+use crate::Caller;
 
 /// Dropping it kills a server that is a process of ours.
 pub(crate) struct Connection {
@@ -33,8 +43,35 @@ pub(crate) struct Connection {
     wire: Wire,
     /// The server will say nothing more.
     gone: CancellationToken,
-    /// It said that its tools have changed.
+    news: News,
+}
+
+/// What a server tells without being asked.
+#[derive(Clone, Default)]
+pub(super) struct News {
+    /// Its tools have changed.
     pub(super) changed: Arc<Notify>,
+    /// How far calls are.
+    pub(super) progress: Arc<Listeners>,
+    /// Whom it may ask something.
+    pub(super) callers: Arc<Callers>,
+    signs: Arc<AtomicU64>,
+}
+
+impl News {
+    /// It has said something to the point.
+    pub(super) fn sign(&self) {
+        self.signs.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// How long an answer may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    /// Without a word about the request.
+    pub(super) idle: Duration,
+    /// Whatever is said.
+    pub(super) total: Duration,
 }
 
 /// What stands behind a connection.
@@ -49,14 +86,14 @@ impl Connection {
         service: RunningService<RoleClient, S>,
         wire: Wire,
         gone: CancellationToken,
-        changed: Arc<Notify>,
+        news: News,
     ) -> Connection {
         let peer = service.peer().clone();
         let token = service.cancellation_token();
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
         let service = std::sync::Mutex::new(Some(token));
-        Connection { peer, service, wire, gone, changed }
+        Connection { peer, service, wire, gone, news }
     }
 
     /// `None`: it is no process of ours.
@@ -79,38 +116,84 @@ impl Connection {
         self.gone.cancelled().await;
     }
 
+    /// How often it has shown that it lives.
+    pub(super) fn signs(&self) -> u64 {
+        self.news.signs.load(Ordering::Relaxed)
+    }
+
+    /// Comes back when its tools have changed.
+    pub(super) async fn changed(&self) {
+        self.news.changed.notified().await;
+    }
+
     /// Sends a request and gives its raw result. Dropping the future tells the server.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
         limit: Duration,
     ) -> Result<Value, UpstreamError> {
-        let deadline = Instant::now() + limit;
+        self.ask(request, Patience { idle: limit, total: limit }, None, None).await
+    }
+
+    /// The same, for what may take longer as long as the server tells how far it is, or somebody
+    /// is asked.
+    pub(super) async fn ask(
+        &self,
+        request: ClientRequest,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
+        waiting: Option<&Waiting<'_>>,
+    ) -> Result<Value, UpstreamError> {
+        let begun = Instant::now();
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
-        let mut handle = match timeout_at(deadline, sent).await {
+        let mut handle = match timeout_at(begun + patience.idle, sent).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(_)) => return Err(self.ended().await),
-            Err(_) => return Err(UpstreamError::Timeout(limit)),
+            Err(_) => return Err(UpstreamError::Timeout(patience.idle)),
         };
         let id = handle.id.clone();
         let mut pending = Pending { peer: &self.peer, id: Some(id.clone()) };
+        let listening = self.listen(&handle, on_progress);
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.ok(),
             () = self.gone.cancelled() => None,
-            () = tokio::time::sleep_until(deadline) => return Err(UpstreamError::Timeout(limit)),
+            limit = patience.over(begun, listening.as_ref(), waiting) => {
+                return Err(UpstreamError::Timeout(limit));
+            }
         };
         pending.id = None;
+        if let Some(trouble) = self.trouble(&id) {
+            return Err(trouble);
+        }
+        if matches!(answer, Some(Ok(_) | Err(ServiceError::McpError(_)))) {
+            self.news.sign();
+        }
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Some(Err(ServiceError::McpError(error))) => {
-                let trouble = self.trouble(&id);
-                Err(trouble.unwrap_or_else(|| refusal(error.code, &error.message)))
-            }
+            Some(Err(ServiceError::McpError(error))) => Err(refusal(error.code, &error.message)),
             Some(Err(ServiceError::TransportSend(error))) => {
-                Err(UpstreamError::Refused(error.error.to_string()))
+                Err(UpstreamError::Unreachable(error.error.to_string()))
             }
             Some(Ok(_) | Err(_)) | None => Err(self.ended().await),
+        }
+    }
+
+    /// Lets the server ask this caller something as long as it is held.
+    pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Option<Waiting<'_>> {
+        caller.can_answer().then(|| self.news.callers.enter(server, caller))
+    }
+
+    fn listen(
+        &self,
+        handle: &RequestHandle<RoleClient>,
+        on_progress: Option<OnProgress>,
+    ) -> Option<Listening<'_>> {
+        match handle.progress_token {
+            ProgressToken(NumberOrString::Number(token)) => {
+                Some(self.news.progress.listen(token, on_progress))
+            }
+            ProgressToken(NumberOrString::String(_)) => None,
         }
     }
 
@@ -147,6 +230,28 @@ impl Connection {
         match (&self.wire, request) {
             (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
             (Wire::Remote(_) | Wire::Process(_), _) => None,
+        }
+    }
+}
+
+impl Patience {
+    /// Comes back with the limit that was reached. News costs no wakeup: it is looked for when the
+    /// time would be over.
+    async fn over(
+        self,
+        begun: Instant,
+        listening: Option<&Listening<'_>>,
+        waiting: Option<&Waiting<'_>>,
+    ) -> Duration {
+        loop {
+            let stood = waiting.map(Waiting::stood).unwrap_or_default();
+            let end = begun + self.total + stood;
+            let last = listening.map_or(begun, Listening::last);
+            let until = (last + self.idle + stood).min(end);
+            if until <= Instant::now() {
+                return if until == end { self.total } else { self.idle };
+            }
+            tokio::time::sleep_until(until).await;
         }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::breaker::Verdict;
+
 /// Also the least time between two starts.
 pub(super) const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
@@ -24,12 +26,23 @@ pub(crate) enum UpstreamError {
     Waiting { reason: String, ago_s: u64, retry_s: u64 },
     #[error("{0}; log in with `codexec servers login`")]
     NeedsLogin(String),
-    #[error("it is busy and asks to be left alone; try again in {} s", .retry_after.as_secs())]
-    Busy { retry_after: Duration },
-    #[error("it could not be asked: {0}")]
-    Unreachable(String),
     #[error("it ended ({0})")]
     Ended(String),
+    #[error("it could not be asked: {0}")]
+    Unreachable(String),
+    #[error("it is busy and asks to be left alone; try again in {} s", seconds(*.retry_after))]
+    Busy { retry_after: Duration },
+    #[error("it failed {failures} times in a row, at last: {reason}; try again in {retry_s} s")]
+    Broken { failures: u32, reason: String, retry_s: u64 },
+    #[error("it failed before ({reason}) and is just being tried again; try again in {retry_s} s")]
+    Probed { reason: String, retry_s: u64 },
+    #[error("{under_way} calls are under way and {waiting} more wait; try again in {retry_s} s")]
+    Crowded { under_way: usize, waiting: usize, retry_s: u64 },
+    #[error(
+        "{under_way} calls are under way, and none of them ended in the {waited_s} s that this one \
+         waited; try again in {retry_s} s"
+    )]
+    Stuck { under_way: usize, waited_s: u64, retry_s: u64 },
     #[error("no answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
     #[error("it does not know the method")]
@@ -38,6 +51,45 @@ pub(crate) enum UpstreamError {
     Refused(String),
     #[error("the gateway is shutting down")]
     ShutDown,
+}
+
+impl UpstreamError {
+    /// What it says about the server's health.
+    pub(super) fn verdict(&self) -> Verdict {
+        match self {
+            UpstreamError::Ended(_) | UpstreamError::Timeout(_) | UpstreamError::Unreachable(_) => {
+                Verdict::Failed
+            }
+            UpstreamError::Busy { retry_after } => Verdict::Busy(*retry_after),
+            UpstreamError::NoSuchMethod
+            | UpstreamError::Refused(_)
+            | UpstreamError::NeedsLogin(_) => Verdict::Answered,
+            // A start has its own way of waiting; and the rest never reached the server.
+            UpstreamError::Start(_)
+            | UpstreamError::Waiting { .. }
+            | UpstreamError::Broken { .. }
+            | UpstreamError::Probed { .. }
+            | UpstreamError::Crowded { .. }
+            | UpstreamError::Stuck { .. }
+            | UpstreamError::ShutDown => Verdict::Unknown,
+        }
+    }
+
+    /// Whether we turned the call away ourselves.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            UpstreamError::Broken { .. }
+                | UpstreamError::Probed { .. }
+                | UpstreamError::Crowded { .. }
+                | UpstreamError::Stuck { .. }
+        )
+    }
+}
+
+/// Never too early, and never none: for somebody who is told how long to wait.
+pub(super) fn seconds(left: Duration) -> u64 {
+    (left.as_secs() + u64::from(left.subsec_nanos() > 0)).max(1)
 }
 
 impl Failure {
@@ -63,7 +115,6 @@ impl Failure {
             UpstreamError::Start(reason) => reason.clone(),
             other => other.to_string(),
         };
-        let retry_s = left.as_secs() + u64::from(left.subsec_nanos() > 0);
-        UpstreamError::Waiting { reason, ago_s: ago.as_secs(), retry_s }
+        UpstreamError::Waiting { reason, ago_s: ago.as_secs(), retry_s: seconds(left) }
     }
 }

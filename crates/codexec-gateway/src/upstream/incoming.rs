@@ -14,23 +14,23 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::owner::{Owner, owner};
+use super::{
+    owner::{Owner, owner},
+    theirs::{Fate, Theirs},
+};
 
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
-/// What we asked and have no answer to.
-#[derive(Debug, Default)]
+/// What we asked and have no answer to, and what the server asks us.
+#[derive(Default)]
 pub(super) struct InFlight {
+    pub(super) theirs: Theirs,
     pub(super) ids: HashSet<i64>,
     /// The request whose result must be typed.
     pub(super) initialize: Option<i64>,
     /// The same, from 2026-07-28 on.
     pub(super) discover: Option<i64>,
 }
-
-/// The notifications we act on. Others are dropped here, before anybody logs them.
-const HEARD: [&str; 3] =
-    ["notifications/tools/list_changed", "notifications/progress", "notifications/cancelled"];
 
 /// The messages in one line; `None` when it is junk.
 pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
@@ -67,10 +67,10 @@ pub(super) fn too_long(head: &[u8], line_bytes: usize, in_flight: &mut InFlight)
 fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>> {
     let object = value.as_object_mut()?;
     if let Some(method) = object.get("method").and_then(Value::as_str) {
-        if !object.contains_key("id") && !HEARD.contains(&method) {
-            return Some(None);
-        }
-        return Some(serde_json::from_value(value).ok());
+        return match in_flight.theirs.hear(method, object) {
+            Fate::PassOn => Some(serde_json::from_value(value).ok()),
+            Fate::Done => Some(None),
+        };
     }
     // Our ids are numbers. The text "1" is not 1, and rmcp must not see it, because it would take
     // it for 1; but who waits for 1 waits in vain, and is told so.

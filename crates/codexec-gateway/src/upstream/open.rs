@@ -3,16 +3,13 @@
 use std::sync::Arc;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
     client::Client,
-    connection::{Connection, Wire},
+    connection::{Connection, News, Wire},
     process::{Started, start},
     remote,
     stdio::Stdio,
@@ -49,13 +46,14 @@ async fn open_stdio(
     })?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
-    let changed = Arc::new(Notify::new());
-    let client = Client { changed: changed.clone() };
-    let stdio = Stdio::new((stdin, stdout), life.clone(), settings.line_bytes, gone.clone());
+    let news = News::default();
+    let client = Client { news: news.clone() };
+    let pipes = (stdin, stdout);
+    let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, changed)),
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, news)),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
             Err(UpstreamError::Start(format!("it refused: {}", error.message)))
         }

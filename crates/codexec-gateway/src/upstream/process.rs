@@ -135,6 +135,11 @@ impl Life {
         &self.stop
     }
 
+    /// Comes back when the process has ended and its group is killed.
+    pub(super) async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
     /// How it ended and the last it said, for an error: waits a moment for both to arrive.
     pub(super) async fn epitaph(&self) -> String {
         let both = async {

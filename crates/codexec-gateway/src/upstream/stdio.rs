@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use codexec_types::{Line, LineBuffer};
@@ -20,12 +21,15 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::{ChildStdin, ChildStdout},
     sync::mpsc,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    connection::News,
     incoming::{InFlight, Message, read, too_long},
     process::Life,
+    theirs::Theirs,
 };
 
 /// What may wait for a server that does not read.
@@ -35,6 +39,8 @@ const QUEUED_BYTES: usize = 32 << 20;
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
 const READ_BYTES: usize = 32 << 10;
+/// What reading the rest of an ended process may take.
+const LAST_READ: Duration = Duration::from_millis(50);
 
 pub(super) struct Stdio {
     life: Arc<Life>,
@@ -68,6 +74,7 @@ impl Stdio {
         life: Arc<Life>,
         line_bytes: usize,
         gone: CancellationToken,
+        news: News,
     ) -> Stdio {
         let (out, lines) = mpsc::channel(QUEUED_LINES);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
@@ -81,7 +88,7 @@ impl Stdio {
             lines: LineBuffer::new(line_bytes),
             line_bytes,
             ready: VecDeque::new(),
-            in_flight: InFlight::default(),
+            in_flight: InFlight { theirs: Theirs::new(news), ..InFlight::default() },
             junk_lines: 0,
             junk_bytes: 0,
             gone,
@@ -89,6 +96,12 @@ impl Stdio {
     }
 
     fn enqueue(&mut self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), SendError> {
+        self.write(item)?;
+        self.note(item);
+        Ok(())
+    }
+
+    fn write(&self, item: &impl serde::Serialize) -> Result<(), SendError> {
         let mut line = serde_json::to_vec(item).map_err(SendError::Unwritable)?;
         line.push(b'\n');
         let length = line.len();
@@ -103,7 +116,6 @@ impl Stdio {
         })?;
         self.queued_bytes.fetch_add(length, Ordering::AcqRel);
         place.send(line);
-        self.note(item);
         Ok(())
     }
 
@@ -125,14 +137,25 @@ impl Stdio {
                     self.in_flight.ids.remove(id);
                 }
             }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            JsonRpcMessage::Response(response) => self.answered(&response.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.answered(id);
+                }
+            }
         }
+    }
+
+    fn answered(&mut self, id: &NumberOrString) {
+        let id = serde_json::to_string(id).unwrap_or_default();
+        self.in_flight.theirs.answered(&id);
     }
 
     /// Takes what was read and turns it into messages; `false` when the junk is too much.
     fn take(&mut self, length: usize) -> bool {
         let read_bytes = self.chunk.get(..length).unwrap_or_default();
         self.lines.push(read_bytes);
+        self.in_flight.theirs.refresh();
         while let Some(line) = self.lines.next_line() {
             match line {
                 Line::Whole(line) => match read(&line, &mut self.in_flight) {
@@ -149,6 +172,10 @@ impl Stdio {
                     self.ready.extend(too_long(&head, self.line_bytes, &mut self.in_flight));
                 }
             }
+        }
+        for reply in self.in_flight.theirs.replies() {
+            // A server that does not read its answers does not get them.
+            let _ = self.write(&reply);
         }
         let is_bearable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
         if !is_bearable {
@@ -174,13 +201,21 @@ impl Transport<RoleClient> for Stdio {
         std::future::ready(self.enqueue(&item))
     }
 
-    /// Safe to drop at its one await: nothing is taken out of the pipe until it returns.
+    /// Safe to drop at its awaits: nothing is taken out of the pipe until it returns.
     async fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some(message) = self.ready.pop_front() {
                 return Some(message);
             }
-            let goes_on = match self.stdout.read(&mut self.chunk).await {
+            let read = tokio::select! {
+                biased;
+                read = self.stdout.read(&mut self.chunk) => read,
+                // Somebody it started may still hold the pipe: what it said itself is there.
+                () = self.life.over() => {
+                    timeout(LAST_READ, self.stdout.read(&mut self.chunk)).await.unwrap_or(Ok(0))
+                }
+            };
+            let goes_on = match read {
                 Ok(0) | Err(_) => false,
                 Ok(length) => self.take(length),
             };

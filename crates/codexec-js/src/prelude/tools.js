@@ -150,6 +150,29 @@
       return '{"help":{"name":' + about + "}}";
     });
 
+  // What servers have beside tools. A server that is not named means all of them.
+  const maybeServer = (server) =>
+    server === undefined || server === null ? "null" : needText(server, "the server's name");
+  const listAsk = (kind) => (server) => send(() => '{"' + kind + '":{"server":' + maybeServer(server) + "}}");
+  const resources = {
+    list: listAsk("resources"),
+    templates: listAsk("resource_templates"),
+    read: (server, uri) =>
+      send(() => {
+        const first = '{"read_resource":{"server":' + needText(server, "the server's name");
+        return first + ',"uri":' + needText(uri, "the resource's uri") + "}}";
+      }),
+  };
+  const prompts = {
+    list: listAsk("prompts"),
+    get: (server, name, args) =>
+      send(() => {
+        const first = '{"prompt":{"server":' + needText(server, "the server's name");
+        const second = ',"name":' + needText(name, "the prompt's name");
+        return first + second + ',"args":' + argsText(args ?? {}, { name }) + "}}";
+      }),
+  };
+
   // The outcome as a value: what cannot even be asked is an outcome too.
   const failure = (error, server, tool) => {
     const code = own.toolCode(error);
@@ -276,6 +299,8 @@
     get_tool_schema: getToolSchema,
     help,
     progress,
+    resources,
+    prompts,
   };
   const names = own.ownKeys(globals);
   for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);

@@ -3,52 +3,47 @@ use std::time::Duration;
 
 use codexec_types::{Asked, Json, Language, Policy};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResult, MetaObject, ProgressNotificationParam, ProgressToken};
+use rmcp::model::{CallToolResult, MetaObject};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::sync::CancellationToken;
 
 use super::content;
 use super::fields::{FieldError, Fields};
-use crate::{App, Budget, Execution, Progress, Reply, Wanted, failure, reply};
+use super::talk::{self, Said, Talk, Watched};
+use crate::{App, Budget, ExecuteError, Execution, Progress, Wanted, failure, reply};
 
-/// How often a client that asked for it hears that the code still runs.
-const HEARTBEAT: Duration = Duration::from_secs(2);
-
-pub(super) async fn call(
+pub(super) fn begin(
     app: &Arc<App>,
     arguments: Map<String, Value>,
-    context: RequestContext<RoleServer>,
-) -> CallToolResult {
-    let wanted = match wanted(arguments, &app.policy) {
-        Ok(wanted) => wanted,
-        Err(error) => {
-            return content(Reply::error(format!("INVALID_ARGS: {error}")));
-        }
-    };
+    context: &RequestContext<RoleServer>,
+) -> Result<Talk, FieldError> {
+    let wanted = wanted(arguments, &app.policy)?;
     let (sender, receiver) = watch::channel(Progress::default());
-    let (runner, cancel) = (Arc::clone(app), context.ct.clone());
+    let (caller, questions) = talk::caller(context);
+    let (runner, cancel) = (Arc::clone(app), CancellationToken::new());
+    let token = cancel.clone();
     // A task of its own, so that a client that leaves cancels by token and never by drop.
-    let mut running = tokio::spawn(async move { runner.execute(wanted, cancel, sender).await });
-    let token = context.meta.get_progress_token();
-    let executed = tokio::select! {
-        executed = &mut running => executed,
-        never = report(&context, token, receiver) => match never {},
-    };
+    let running = tokio::spawn(async move {
+        let executed = runner.execute(wanted, token, sender, caller).await;
+        Said::Ours(Box::new(result(executed)))
+    });
+    let mut talk = Talk::new(running, cancel, Watched::execution(receiver), questions);
+    talk.names_servers = true;
+    Ok(talk)
+}
+
+fn result(executed: Result<Execution, ExecuteError>) -> CallToolResult {
     match executed {
-        Ok(Ok(execution)) => {
+        Ok(execution) => {
             let mut result = content(reply(&execution, Budget::DEFAULT));
             result.meta = Some(meta(&execution));
             result
         }
-        Ok(Err(error)) => {
+        Err(error) => {
             tracing::debug!(%error, code = error.code(), "not executed");
             content(failure(&error))
-        }
-        Err(_) => {
-            let sorry = "INTERNAL_ERROR: this execution ended by a fault of codexec's own";
-            content(Reply::error(sorry.to_owned()))
         }
     }
 }
@@ -76,39 +71,6 @@ fn wanted(arguments: Map<String, Value>, policy: &Policy) -> Result<Wanted, Fiel
         working_dir,
         asked: Asked { wall, tool_calls, allowed_tools, allowed_servers },
     })
-}
-
-/// Tells the client, if it asked, whenever something happened and at every heartbeat.
-async fn report(
-    context: &RequestContext<RoleServer>,
-    token: Option<ProgressToken>,
-    mut progress: watch::Receiver<Progress>,
-) -> std::convert::Infallible {
-    let Some(token) = token else { return std::future::pending().await };
-    let begun = Instant::now();
-    let mut heartbeat = interval_at(begun + HEARTBEAT, HEARTBEAT);
-    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last_ms = 0;
-    loop {
-        let is_over = tokio::select! {
-            changed = progress.changed() => changed.is_err(),
-            _ = heartbeat.tick() => false,
-        };
-        if is_over {
-            return std::future::pending().await;
-        }
-        let Progress { tool_calls, message } = progress.borrow_and_update().clone();
-        let elapsed_ms = begun.elapsed().as_millis();
-        // It has to increase every time.
-        last_ms = elapsed_ms.max(last_ms + 1);
-        let seconds = elapsed_ms / 1000;
-        let message = message.unwrap_or_else(|| format!("{seconds} s, {tool_calls} tool calls"));
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of minutes fit")]
-        let params =
-            ProgressNotificationParam::new(token.clone(), last_ms as f64).with_message(message);
-        // A client that does not listen misses something, no more.
-        let _ = context.peer.notify_progress(params).await;
-    }
 }
 
 /// For programs; agents do not see it.

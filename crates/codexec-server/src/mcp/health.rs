@@ -1,6 +1,6 @@
 use std::time::Instant;
 
-use codexec_gateway::ServerHealth;
+use codexec_gateway::{BreakerState, ServerHealth};
 use serde_json::{Map, Value, json};
 
 use super::fields::Fields;
@@ -46,12 +46,43 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     Reply::fine(text)
 }
 
+/// What is not as it always is comes with it; the rest would only be read past.
 fn server(health: &ServerHealth) -> Value {
-    json!({
+    let counts = &health.counts;
+    let mut shown = json!({
         "name": health.name,
         "state": health.state.name(),
         "tools": health.tools,
-        "calls": health.calls,
+        "calls": counts.calls,
         "error": health.error,
-    })
+    });
+    let Some(fields) = shown.as_object_mut() else { return shown };
+    for (name, count) in [
+        ("failures", counts.failures),
+        ("timeouts", counts.timeouts),
+        ("refused", counts.refused),
+        ("in_flight", counts.in_flight as u64),
+        ("waiting", counts.waiting as u64),
+        ("restarts", counts.restarts),
+    ] {
+        if count > 0 {
+            fields.insert(name.to_owned(), count.into());
+        }
+    }
+    if health.breaker != BreakerState::Closed {
+        fields.insert("breaker".to_owned(), health.breaker.name().into());
+    }
+    if let Some(retry_s) = health.retry_s {
+        fields.insert("retry_in_s".to_owned(), retry_s.into());
+    }
+    if let Some(error) = &counts.last_error {
+        fields.insert("last_error".to_owned(), error.as_str().into());
+    }
+    for (name, percent) in [("p50_ms", 50), ("p95_ms", 95)] {
+        if let Some(took) = counts.latency.percentile(percent) {
+            let ms = (took.as_secs_f64() * 1e5).round() / 100.0;
+            fields.insert(name.to_owned(), ms.into());
+        }
+    }
+    shown
 }

@@ -3,6 +3,7 @@
 //! calls, logs in when it has to, and gives up where a person would.
 
 mod browser;
+mod human;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ impl Session {
     async fn connected(&mut self) -> anyhow::Result<Gateway> {
         loop {
             let gateway = Gateway::new(vec![self.server.clone()], self.settings.clone());
+            let gateway = gateway.on_behalf_of(human::caller());
             gateway.list(&ToolFilter::all()).await;
             let health = gateway.health().pop().context("one server")?;
             if health.state == ServerState::Ready {

@@ -3,6 +3,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use codexec_gateway::Caller;
 use codexec_server::{Budget, ExecuteError, Execution, Progress, Wanted, explanation, reply};
 use codexec_types::{Asked, Json, Language, Outcome, Refusal};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode
     let cancel = CancellationToken::new();
     let (progress, watched) = watch::channel(Progress::default());
     let executed = {
-        let running = app.execute(wanted, cancel.clone(), progress);
+        let running = app.execute(wanted, cancel.clone(), progress, Caller::default());
         tokio::pin!(running);
         let shown = show(watched);
         tokio::pin!(shown);

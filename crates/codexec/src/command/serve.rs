@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
+    let toolsets = parts.toolsets.clone();
     let app = Arc::new(parts.app()?);
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
@@ -24,7 +25,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
         }
     });
     let served = tokio::select! {
-        served = mcp::serve_stdio(Arc::clone(&app), stop.clone()) => served,
+        served = mcp::serve_stdio(Arc::clone(&app), toolsets, stop.clone()) => served,
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };

@@ -10,6 +10,8 @@ use super::ConfigError;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(crate) struct File {
+    /// Which tools a client is shown.
+    pub(crate) toolset: Option<Vec<String>>,
     pub(super) limits: Limits,
     pub(super) languages: Languages,
     pub(super) python: Python,

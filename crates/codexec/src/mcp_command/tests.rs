@@ -15,6 +15,10 @@ fn meaning(line: &str) -> String {
         Ok(Wish::Ask { ask, is_pretty }) => {
             format!("{} {is_pretty}", serde_json::to_string(&ask).expect("an ask"))
         }
+        Ok(Wish::Prompt { server, name, given }) => {
+            let flags: Vec<String> = given.flags.into_iter().map(|flag| flag.name).collect();
+            format!("prompt {server} {name} {}", flags.join(" "))
+        }
         Ok(Wish::Call { target, given }) => {
             let flags: Vec<String> = given
                 .flags
@@ -50,6 +54,23 @@ fn calls() {
     check("a b --json=-", &format!("{pair}  stdin"));
     check("call a.b --x 1", r#"Joined("a.b") x=1"#);
     check("call mcp__search__b", r#"Joined("mcp__search__b") "#);
+}
+
+#[test]
+fn resources_and_prompts() {
+    check("resources", r#"{"resources":{"server":null}} false"#);
+    check("resources a --pretty", r#"{"resources":{"server":"a"}} true"#);
+    check("templates a", r#"{"resource_templates":{"server":"a"}} false"#);
+    check("read a x://y", r#"{"read_resource":{"server":"a","uri":"x://y"}} false"#);
+    check("read a", "error: mcp read takes a server and a uri, like docs file:///a.md");
+    check("resources a b", "error: mcp resources takes one server, or none for all");
+    check("prompts", r#"{"prompts":{"server":null}} false"#);
+    check("prompt a b --x 1 --y", "prompt a b x y");
+    check("prompt --help", "usage");
+    let missing = "mcp prompt takes a server and a name, like github review --file a.rs";
+    check("prompt a", &format!("error: {missing}"));
+    // A server of that name is still called.
+    check("call resources.get --x 1", r#"Joined("resources.get") x=1"#);
 }
 
 #[test]

@@ -5,6 +5,10 @@ pub(super) const USAGE: &str = r#"mcp: call tools of MCP servers from bash
   mcp search <words...> [--limit N]                       the best tools for a task
   mcp tools [server]                                      the names of all tools
   mcp schema <server.tool>                                one tool's whole definition
+  mcp resources [server], mcp templates [server]          what can be read
+  mcp read <server> <uri>                                 read it
+  mcp prompts [server]                                    the prompts there are
+  mcp prompt <server> <name> [--name value]...            one prompt's messages
   mcp show <picture.png>...                               give pictures back with the result
   mcp help [server | server.tool]                         how to use it, in words
 
@@ -17,6 +21,7 @@ Arguments of a tool:
 
 Prints the result: a text as it is, anything else as JSON on one line (--pretty: indented).
 Errors go to standard error as `mcp: CODE: message`.
+A server with the name of one of these words is called by `mcp call`.
 Exit code: 0 done, 1 the tool or the host said no, 2 wrong usage.
 
 Examples:

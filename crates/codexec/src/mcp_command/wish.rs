@@ -17,6 +17,11 @@ pub(super) enum Wish {
         target: Target,
         given: Given,
     },
+    Prompt {
+        server: String,
+        name: String,
+        given: Given,
+    },
     /// Give these pictures back with the result.
     Show {
         files: Vec<String>,
@@ -68,6 +73,11 @@ pub(super) fn parse(arguments: Vec<String>) -> Result<Wish, String> {
         "search" => search(rest),
         "tools" => tools(rest),
         "schema" => schema(rest),
+        "resources" => listed(rest, "resources", |server| Ask::Resources { server }),
+        "templates" => listed(rest, "templates", |server| Ask::ResourceTemplates { server }),
+        "prompts" => listed(rest, "prompts", |server| Ask::Prompts { server }),
+        "read" => read(rest),
+        "prompt" => prompt(rest),
         "show" if rest.is_empty() => Err("say which picture, like mcp show plot.png".to_owned()),
         "show" if rest.iter().any(|word| is_help(word)) => Ok(Wish::Usage),
         "show" => Ok(Wish::Show { files: rest }),
@@ -114,6 +124,14 @@ fn call(target: Target, rest: Vec<String>) -> Result<Wish, String> {
     if target == Target::Joined("--help".to_owned()) {
         return Ok(Wish::Usage);
     }
+    match given(rest)? {
+        Some(given) => Ok(Wish::Call { target, given }),
+        None => Ok(asked(Ask::Help { name: Some(target.name()) }, false)),
+    }
+}
+
+/// `None`: it is asked how.
+fn given(rest: Vec<String>) -> Result<Option<Given>, String> {
     let (words, flags) = split_flags(rest);
     if let Some(word) = words.first() {
         return Err(format!("{word:?} has no name; write --name {word}, or --json '{{..}}'"));
@@ -125,12 +143,43 @@ fn call(target: Target, rest: Vec<String>) -> Result<Wish, String> {
             ("json", Some(text)) => given.json = Some(JsonSource::Text(text)),
             ("json", None) => return Err("--json takes JSON, or - for standard input".to_owned()),
             ("pretty", None) => given.is_pretty = true,
-            ("help", None) => return Ok(asked(Ask::Help { name: Some(target.name()) }, false)),
+            ("help", None) => return Ok(None),
             ("", _) => return Err("a flag without a name".to_owned()),
             (_, value) => given.flags.push(Flag { name: flag.name, value }),
         }
     }
-    Ok(Wish::Call { target, given })
+    Ok(Some(given))
+}
+
+fn listed(
+    rest: Vec<String>,
+    what: &str,
+    ask: impl FnOnce(Option<String>) -> Ask,
+) -> Result<Wish, String> {
+    let (words, is_pretty, _) = words(rest, false)?;
+    match <[String; 1]>::try_from(words) {
+        Ok([server]) => Ok(asked(ask(Some(server)), is_pretty)),
+        Err(none) if none.is_empty() => Ok(asked(ask(None), is_pretty)),
+        Err(_) => Err(format!("mcp {what} takes one server, or none for all")),
+    }
+}
+
+fn read(rest: Vec<String>) -> Result<Wish, String> {
+    let (words, is_pretty, _) = words(rest, false)?;
+    let [server, uri] = <[String; 2]>::try_from(words)
+        .map_err(|_| "mcp read takes a server and a uri, like docs file:///a.md".to_owned())?;
+    Ok(asked(Ask::ReadResource { server, uri }, is_pretty))
+}
+
+fn prompt(rest: Vec<String>) -> Result<Wish, String> {
+    let missing = "mcp prompt takes a server and a name, like github review --file a.rs";
+    let (server, rest) = split_first(rest, missing)?;
+    if is_help(&server) {
+        return Ok(Wish::Usage);
+    }
+    let (name, rest) = split_first(rest, missing)?;
+    let given = if is_help(&name) { None } else { given(rest)? };
+    Ok(given.map_or(Wish::Usage, |given| Wish::Prompt { server, name, given }))
 }
 
 fn search(rest: Vec<String>) -> Result<Wish, String> {

@@ -41,6 +41,7 @@ pub(crate) fn command(home: &Path) -> Command {
     let mut command = Command::new(codexec());
     command
         .env_remove("MCP_CONFIG_PATH")
+        .env_remove("CODEXEC_TOOLSET")
         .env_remove("CLAUDE_CONFIG_DIR")
         .env("HOME", home)
         .env("CODEXEC_HOME", home.join("state"))

@@ -255,6 +255,9 @@ checkAsks("every way to call asks the same", [
   ["await searchTools('issues', 3)", { search: { query: "issues", limit: 3 } }],
   ["await getToolSchema('github.x')", { schema: { name: "github.x" } }],
   ["await help()", { help: { name: null } }],
+  ["await resources.list()", { resources: { server: null } }],
+  ["await resources.read('s', 'x://y')", { read_resource: { server: "s", uri: "x://y" } }],
+  ["await prompts.get('s', 'p', {a: 'b'})", { prompt: { server: "s", name: "p", args: { a: "b" } } }],
 ]);
 
 check("answers arrive as they are", [

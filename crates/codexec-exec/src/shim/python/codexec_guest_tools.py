@@ -181,6 +181,55 @@ class Tools:
         return f"<tools of {', '.join(self._servers) or 'no server'}>"
 
 
+def _list_call(wire, kind, server, written):
+    name = "null" if server is None else _text(server, "the server")
+    return Call(wire, f'{{"{kind}":{{"server":{name}}}}}', written)
+
+
+class Resources:
+    """What servers can be read: `await resources.list()`, `await resources.read("server", uri)`."""
+
+    def __init__(self, wire):
+        self._wire = wire
+
+    def list(self, server=None):
+        """The resources of one server, or of all."""
+        return _list_call(self._wire, "resources", server, "resources.list(..)")
+
+    def templates(self, server=None):
+        """The templates of one server's resources, or of all."""
+        return _list_call(self._wire, "resource_templates", server, "resources.templates(..)")
+
+    def read(self, server, uri):
+        """One resource: a text, JSON, or the blocks that it has."""
+        server, uri = _text(server, "the server"), _text(uri, "the uri")
+        ask = f'{{"read_resource":{{"server":{server},"uri":{uri}}}}}'
+        return Call(self._wire, ask, "resources.read(..)")
+
+    def __repr__(self):
+        return "<resources: list(), templates(), read(server, uri)>"
+
+
+class Prompts:
+    """Prompts of servers: `await prompts.list()`, `await prompts.get("server", "name", {..})`."""
+
+    def __init__(self, wire):
+        self._wire = wire
+
+    def list(self, server=None):
+        """The prompts of one server, or of all."""
+        return _list_call(self._wire, "prompts", server, "prompts.list(..)")
+
+    def get(self, server, name, args=None, /, **named):
+        """One prompt's messages."""
+        head = f'{{"prompt":{{"server":{_text(server, "the server")}'
+        name, text = _text(name, "the name of the prompt"), _args(args, named, name)
+        return Call(self._wire, f'{head},"name":{name},"args":{text}}}}}', "prompts.get(..)")
+
+    def __repr__(self):
+        return "<prompts: list(), get(server, name, args)>"
+
+
 def _outcome(call):
     result = call.outcome()
     if "Ok" in result:
@@ -307,6 +356,8 @@ def api(wire, servers):
         "getToolSchema": get_tool_schema,
         "help": help,
         "progress": progress,
+        "resources": Resources(wire),
+        "prompts": Prompts(wire),
     }
     for alias, server in tools._aliases.items():
         names["mcp_" + alias] = server

@@ -52,6 +52,29 @@ class Calls(unittest.TestCase):
             ],
         )
 
+    def test_resources_and_prompts(self):
+        asks = self.asked(
+            """
+            await resources.list(); resources.list("s").result(); await resources.templates("s")
+            await resources.read("s", 'x://"y')
+            await prompts.list(); await prompts.get("s", "p"); await prompts.get("s", "p", {"a": "b"}, c="d")
+            await tools.resources.list()
+            """
+        )
+        self.assertEqual(
+            asks,
+            [
+                {"resources": {"server": None}},
+                {"resources": {"server": "s"}},
+                {"resource_templates": {"server": "s"}},
+                {"read_resource": {"server": "s", "uri": 'x://"y'}},
+                {"prompts": {"server": None}},
+                {"prompt": {"server": "s", "name": "p", "args": {}}},
+                {"prompt": {"server": "s", "name": "p", "args": {"a": "b", "c": "d"}}},
+                {"tool": {"server": "resources", "tool": "list", "args": {}}},
+            ],
+        )
+
     def test_other_asks(self):
         asks = self.asked(
             """

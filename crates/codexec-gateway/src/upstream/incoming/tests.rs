@@ -1,7 +1,7 @@
 use super::*;
 
 fn in_flight() -> InFlight {
-    InFlight { ids: [1, 2].into(), initialize: None, discover: None }
+    InFlight { ids: [1, 2].into(), ..InFlight::default() }
 }
 
 /// How many messages come of a line; `None` for junk.
@@ -41,9 +41,10 @@ fn an_answer_is_taken_once() {
 
 #[test]
 fn the_servers_own_messages() {
-    check(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#, Some(1));
+    check(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#, Some(0));
     check(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#, Some(0));
-    check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(1));
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(0));
+    check(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#, Some(1));
     check(
         r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#,
         Some(2),

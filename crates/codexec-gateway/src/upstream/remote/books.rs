@@ -13,7 +13,11 @@ use super::{
 };
 use crate::{
     clean::clean_line,
-    upstream::incoming::{InFlight, Message},
+    upstream::{
+        connection::News,
+        incoming::{InFlight, Message},
+        theirs::Theirs,
+    },
 };
 
 const MIRRORED_TOOLS: usize = 5_000;
@@ -32,6 +36,11 @@ pub(super) struct Books {
 }
 
 impl Books {
+    pub(super) fn new(news: News) -> Books {
+        let in_flight = InFlight { theirs: Theirs::new(news), ..InFlight::default() };
+        Books { in_flight, ..Books::default() }
+    }
+
     /// Takes out of an answer what later requests need to know.
     pub(super) fn learn(&mut self, message: &mut Message, of: Option<&Outgoing>) {
         let Message::Response(response) = message else { return };

@@ -66,7 +66,14 @@ impl Transport<RoleClient> for Http {
                     };
                     tell(link, outgoing_of(&item), cancelled).await;
                 }
-                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {
+                JsonRpcMessage::Response(response) => {
+                    link.answered(&response.id);
+                    tell(link, outgoing_of(&item), None).await;
+                }
+                JsonRpcMessage::Error(error) => {
+                    if let Some(id) = &error.id {
+                        link.answered(id);
+                    }
                     tell(link, outgoing_of(&item), None).await;
                 }
             }

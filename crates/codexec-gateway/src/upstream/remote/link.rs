@@ -10,7 +10,7 @@ use reqwest::{
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName},
 };
 use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
@@ -26,6 +26,7 @@ use crate::{
     oauth::Account,
     upstream::{
         UpstreamError,
+        connection::News,
         incoming::{InFlight, Message, read},
     },
     web,
@@ -61,6 +62,7 @@ pub(super) struct Ends {
     pub(super) account: Arc<Account>,
     pub(super) max_bytes: usize,
     pub(super) gone: CancellationToken,
+    pub(super) news: News,
 }
 
 impl Link {
@@ -73,7 +75,7 @@ impl Link {
             account: ends.account,
             max_bytes: ends.max_bytes,
             inbox,
-            books: Mutex::default(),
+            books: Mutex::new(Books::new(ends.news)),
             troubles: Arc::default(),
             gone: ends.gone,
         }
@@ -151,10 +153,24 @@ impl Link {
     /// Reads what the server said, as an answer to `of` or on its own, and hands it on; `false`
     /// when it is junk.
     pub(super) async fn take(&self, data: &[u8], of: Option<&Outgoing>) -> bool {
-        let messages = self.with_in_flight(|in_flight| read(data, in_flight));
+        let (messages, replies) = self.with_in_flight(|in_flight| {
+            in_flight.theirs.refresh();
+            let messages = read(data, in_flight);
+            (messages, in_flight.theirs.replies())
+        });
         let is_read = messages.is_some();
         self.deliver(messages.unwrap_or_default(), of).await;
+        for reply in replies {
+            // A server that does not take its answers does not get them.
+            let _ = timeout(CONTROL, self.post(&Outgoing::reply(&reply))).await;
+        }
         is_read
+    }
+
+    /// rmcp has answered one of the server's requests.
+    pub(super) fn answered(&self, id: &NumberOrString) {
+        let id = serde_json::to_string(id).unwrap_or_default();
+        self.books().in_flight.theirs.answered(&id);
     }
 
     /// Hands messages on to rmcp.

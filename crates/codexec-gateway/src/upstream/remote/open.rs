@@ -10,10 +10,7 @@ use rmcp::{
     service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt},
     transport::Transport,
 };
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout_at},
-};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Troubles, http::Http, link::Ends, sse::Sse};
@@ -24,7 +21,7 @@ use crate::{
     upstream::{
         UpstreamError,
         client::Client,
-        connection::{Connection, Wire},
+        connection::{Connection, News, Wire},
     },
     web,
 };
@@ -44,6 +41,7 @@ pub(in crate::upstream) async fn open(
         account: Arc::new(Account::new(name, &remote.url, settings)),
         max_bytes: settings.line_bytes,
         gone,
+        news: News::default(),
     };
     let opened = timeout_at(deadline, async {
         match remote.kind {
@@ -65,33 +63,32 @@ pub(in crate::upstream) async fn open(
 }
 
 async fn open_http(ends: Ends) -> Result<Connection, UpstreamError> {
-    let gone = ends.gone.clone();
+    let (gone, news) = (ends.gone.clone(), ends.news.clone());
     let http = Http::new(ends);
     let troubles = http.troubles();
     let lifecycle = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
-    shake_hands(http, lifecycle, troubles, gone).await
+    shake_hands(http, lifecycle, troubles, (gone, news)).await
 }
 
 async fn open_sse(ends: Ends) -> Result<Connection, UpstreamError> {
-    let gone = ends.gone.clone();
+    let (gone, news) = (ends.gone.clone(), ends.news.clone());
     let sse = Sse::open(ends).await?;
     let troubles = sse.troubles();
-    shake_hands(sse, ClientLifecycleMode::Initialize, troubles, gone).await
+    shake_hands(sse, ClientLifecycleMode::Initialize, troubles, (gone, news)).await
 }
 
 async fn shake_hands(
     transport: impl Transport<RoleClient> + 'static,
     lifecycle: ClientLifecycleMode,
     troubles: Arc<Troubles>,
-    gone: CancellationToken,
+    (gone, news): (CancellationToken, News),
 ) -> Result<Connection, UpstreamError> {
-    let changed = Arc::new(Notify::new());
-    let client = Client { changed: changed.clone() };
+    let client = Client { news: news.clone() };
     match client.serve_with_lifecycle(transport, lifecycle).await {
-        Ok(service) => Ok(Connection::new(service, Wire::Remote(troubles), gone, changed)),
+        Ok(service) => Ok(Connection::new(service, Wire::Remote(troubles), gone, news)),
         Err(error) => Err(troubles.why_ended().unwrap_or_else(|| refused(&error))),
     }
 }

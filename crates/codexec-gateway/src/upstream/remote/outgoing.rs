@@ -1,4 +1,5 @@
 use reqwest::header::HeaderMap;
+use serde_json::Value;
 
 /// Something to send.
 pub(super) struct Outgoing {
@@ -12,6 +13,17 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    /// What a server gets for a request of its own.
+    pub(super) fn reply(reply: &Value) -> Outgoing {
+        Outgoing {
+            id: None,
+            method: String::new(),
+            body: serde_json::to_vec(reply).unwrap_or_default(),
+            headers: HeaderMap::new(),
+            is_modern: false,
+        }
+    }
+
     /// What it asks has to be answered before anything else can be.
     pub(super) fn is_handshake(&self) -> bool {
         matches!(self.method.as_str(), "initialize" | "server/discover")

@@ -146,7 +146,16 @@ impl Transport<RoleClient> for Sse {
                     }
                     None
                 }
-                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
+                JsonRpcMessage::Response(response) => {
+                    link.answered(&response.id);
+                    None
+                }
+                JsonRpcMessage::Error(error) => {
+                    if let Some(id) = &error.id {
+                        link.answered(id);
+                    }
+                    None
+                }
             };
             let outgoing = outgoing(&item, id);
             match id {

@@ -38,6 +38,29 @@ fn every_way_to_call_asks_the_same() {
 }
 
 #[test]
+fn resources_and_prompts_are_asked_for() {
+    let s = || "s".to_owned();
+    check_asks(
+        "await resources.list(); await resources.list('s'); await resources.templates('s')",
+        &[
+            Ask::Resources { server: None },
+            Ask::Resources { server: Some(s()) },
+            Ask::ResourceTemplates { server: Some(s()) },
+        ],
+    );
+    let uri = "x://\"y".to_owned();
+    check_asks("await resources.read('s', 'x://\"y')", &[Ask::ReadResource { server: s(), uri }]);
+    check_asks("await prompts.list('s')", &[Ask::Prompts { server: Some(s()) }]);
+    let prompt = |args| Ask::Prompt { server: s(), name: "p".to_owned(), args: json(args) };
+    check_asks(
+        "await prompts.get('s', 'p'); await prompts.get('s', 'p', {a: 'b'})",
+        &[prompt("{}"), prompt(r#"{"a":"b"}"#)],
+    );
+    // A server of that name is no other.
+    check_asks("await tools.resources.list()", &[tool("resources", "list", "{}")]);
+}
+
+#[test]
 fn discovery_asks() {
     let words =
         |words: &[&str]| Ask::Discover { words: words.iter().map(ToString::to_string).collect() };

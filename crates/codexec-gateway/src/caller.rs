@@ -1,0 +1,196 @@
+//! Who stands behind a call: whom a server may ask something, and who hears how far it is.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use codexec_types::ServerName;
+use serde_json::{Map, Value, json};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::clean::{clean, cut};
+
+/// How long somebody may think about one question.
+const THINKING: Duration = Duration::from_secs(600);
+const MESSAGE_BYTES: usize = 16 << 10;
+const PARAMS_BYTES: usize = 256 << 10;
+
+/// Whoever calls. The default is nobody: every question is declined, and progress is dropped.
+#[derive(Clone, Default)]
+pub struct Caller {
+    asked: Option<Asked>,
+    /// Questions that wait for an answer.
+    open: Arc<watch::Sender<u32>>,
+    on_progress: Option<OnProgress>,
+}
+
+/// Told how far a call is, in the order of arrival. Must not block.
+pub type OnProgress = Arc<dyn Fn(CallProgress) + Send + Sync>;
+
+/// What a server says about a call that it works on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallProgress {
+    pub progress: f64,
+    pub total: Option<f64>,
+    pub message: Option<String>,
+}
+
+/// What a caller can show to a human.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CanShow {
+    pub forms: bool,
+    pub urls: bool,
+}
+
+#[derive(Clone)]
+struct Asked {
+    questions: mpsc::Sender<Question>,
+    can_show: CanShow,
+}
+
+/// A server's `elicitation/create`. Dropping it cancels what the server asked.
+#[derive(Debug)]
+pub struct Question {
+    pub server: ServerName,
+    /// As the server sent them, with what is invisible stripped from the message.
+    pub params: Map<String, Value>,
+    reply: oneshot::Sender<Value>,
+}
+
+impl Question {
+    /// `result` is an elicitation's: `{"action": "accept", "content": {..}}`.
+    pub fn answer(self, result: Value) {
+        // A server that no longer waits has lost it.
+        let _ = self.reply.send(result);
+    }
+
+    /// Comes back when nobody waits for the answer any more.
+    pub async fn abandoned(&mut self) {
+        self.reply.closed().await;
+    }
+}
+
+impl Caller {
+    /// One who takes questions.
+    #[must_use]
+    pub fn asked_by(mut self, questions: mpsc::Sender<Question>, can_show: CanShow) -> Caller {
+        self.asked = Some(Asked { questions, can_show });
+        self
+    }
+
+    #[must_use]
+    pub fn on_progress(mut self, on_progress: OnProgress) -> Caller {
+        self.on_progress = Some(on_progress);
+        self
+    }
+
+    /// How many questions wait for an answer.
+    pub fn open_questions(&self) -> watch::Receiver<u32> {
+        self.open.subscribe()
+    }
+
+    pub(crate) fn progress(&self) -> Option<&OnProgress> {
+        self.on_progress.as_ref()
+    }
+
+    /// Whether there is anybody to ask.
+    pub(crate) fn can_answer(&self) -> bool {
+        self.asked.is_some()
+    }
+
+    /// Asks, and waits for the answer; whatever goes wrong is an answer too.
+    pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
+        let Some(asked) = &self.asked else { return declined() };
+        let Some(params) = shown(params, asked.can_show) else { return declined() };
+        let (reply, answer) = oneshot::channel();
+        let _open = Open::new(&self.open);
+        let question = Question { server: server.clone(), params, reply };
+        if asked.questions.send(question).await.is_err() {
+            return declined();
+        }
+        match tokio::time::timeout(THINKING, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => cancelled(),
+        }
+    }
+}
+
+/// A question that waits; counted while this is held.
+struct Open<'a>(&'a watch::Sender<u32>);
+
+impl Open<'_> {
+    fn new(open: &watch::Sender<u32>) -> Open<'_> {
+        open.send_modify(|open| *open += 1);
+        Open(open)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|open| *open = open.saturating_sub(1));
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Caller").field("can_answer", &self.can_answer()).finish_non_exhaustive()
+    }
+}
+
+/// THREAT[ASK-1]: what a human is shown has nothing invisible in it, is bounded, and leads to no
+/// address but one of the web. `None`: it is not shown.
+fn shown(mut params: Map<String, Value>, can_show: CanShow) -> Option<Map<String, Value>> {
+    let is_url = params.get("mode").and_then(Value::as_str) == Some("url");
+    let is_showable = match is_url {
+        true => can_show.urls && params.get("url").and_then(Value::as_str).is_some_and(is_web),
+        false => can_show.forms,
+    };
+    if !is_showable || Value::Object(params.clone()).to_string().len() > PARAMS_BYTES {
+        return None;
+    }
+    if let Some(Value::String(message)) = params.get_mut("message") {
+        *message = cut(&clean(message), MESSAGE_BYTES);
+    }
+    if let Some(schema) = params.get_mut("requestedSchema") {
+        clean_texts(schema);
+    }
+    Some(params)
+}
+
+fn is_web(address: &str) -> bool {
+    url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "https" | "http"))
+}
+
+/// Titles and descriptions; what an answer is checked against stays as it is.
+fn clean_texts(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match value {
+                    Value::String(text) if key == "title" || key == "description" => {
+                        *text = cut(&clean(text), MESSAGE_BYTES);
+                    }
+                    Value::Array(texts) if key == "enumNames" => {
+                        for text in texts {
+                            if let Value::String(text) = text {
+                                *text = clean(text);
+                            }
+                        }
+                    }
+                    other => clean_texts(other),
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(clean_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+pub(crate) fn declined() -> Value {
+    json!({ "action": "decline" })
+}
+
+pub(crate) fn cancelled() -> Value {
+    json!({ "action": "cancel" })
+}
+
+#[cfg(test)]
+mod tests;

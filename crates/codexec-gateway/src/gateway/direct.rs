@@ -1,0 +1,202 @@
+//! Upstream tools passed through as they are, each under one name that every client takes.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{Arc, PoisonError},
+};
+
+use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use super::Gateway;
+use crate::{
+    catalogue::{Catalogue, Entry},
+    clean::{clean, cut},
+};
+
+/// Some clients cut names at 64 characters, with `mcp__codexec__` before them.
+const NAME_CHARACTERS: usize = 50;
+const HASH_CHARACTERS: usize = 8;
+/// Clients cut what is longer.
+const DESCRIPTION_BYTES: usize = 2_000;
+/// A longer definition would fill an agent's context by itself.
+const DEFINITION_BYTES: usize = 256 << 10;
+
+/// An upstream's tool under a name of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectTool {
+    pub name: String,
+    /// As its server sent it, cleaned, with this name.
+    pub definition: Value,
+}
+
+/// The names of one catalogue's tools.
+#[derive(Default)]
+pub(super) struct Names {
+    of: Option<Arc<Catalogue>>,
+    names: Arc<Vec<String>>,
+    pairs: Arc<HashMap<String, (ServerName, String)>>,
+}
+
+impl Gateway {
+    /// Every tool that may be called, in order.
+    pub async fn direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
+        self.gather(allowed).await;
+        let (catalogue, names) = self.direct_names().await;
+        let everything = ToolFilter::all();
+        catalogue
+            .all(&everything)
+            .zip(names.iter())
+            .filter(|(entry, _)| entry.is_allowed(allowed))
+            .filter_map(|(entry, name)| {
+                let definition = definition(entry, name)?;
+                Some(DirectTool { name: name.clone(), definition })
+            })
+            .collect()
+    }
+
+    /// Calls a tool by the name it is listed under, or by any that stands for it, and gives the
+    /// result as it came.
+    pub async fn direct_call(
+        &self,
+        name: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+    ) -> Result<Value, CallError> {
+        self.direct_names().await;
+        let listed = {
+            let names = self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
+            names.pairs.get(name).cloned()
+        };
+        let (server, tool) = match listed {
+            Some(pair) => pair,
+            None => self.pair(name, allowed).await?,
+        };
+        let (real, result) = self.call_raw(&server, &tool, args, allowed).await?;
+        let failed = |message: String| {
+            let message = format!("{server}.{real}: {message}");
+            CallError::new(CallCode::UpstreamError, message).about(server.as_str(), &real)
+        };
+        match result.get("resultType").and_then(Value::as_str) {
+            Some("complete") | None => {}
+            Some("input_required") => {
+                return Err(failed("it wants input, and nobody can be asked".to_owned()));
+            }
+            Some(other) => {
+                let other = cut(&clean(other), 100);
+                return Err(failed(format!("it answers with {other:?}, which is not supported")));
+            }
+        }
+        self.bounded(&result).map_err(|err| failed(err.message))?;
+        Ok(result)
+    }
+
+    async fn direct_names(&self) -> (Arc<Catalogue>, Arc<Vec<String>>) {
+        let catalogue = self.catalogue().await;
+        let mut names = self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.of.as_ref().is_some_and(|known| Arc::ptr_eq(known, &catalogue)) {
+            let entries: Vec<&Entry> = catalogue.all(&ToolFilter::all()).collect();
+            let made = direct_names(&entries);
+            let pair = |entry: &&Entry| (entry.server.clone(), entry.tool.name.clone());
+            let pairs = made.iter().cloned().zip(entries.iter().map(pair)).collect();
+            *names = Names {
+                of: Some(catalogue.clone()),
+                names: Arc::new(made),
+                pairs: Arc::new(pairs),
+            };
+        }
+        (catalogue, names.names.clone())
+    }
+}
+
+/// `server__tool` in letters that every client takes. Whose name had to be changed yields to
+/// whose had not, and where two would be the same, a hash of the whole tells them apart.
+fn direct_names(entries: &[&Entry]) -> Vec<String> {
+    let joined: Vec<(String, String)> = entries
+        .iter()
+        .map(|entry| {
+            let whole = format!("{}__{}", entry.server, entry.tool.name);
+            let plain: String = whole.chars().map(plain).collect();
+            (whole, plain)
+        })
+        .collect();
+    let mut taken: HashSet<String> = HashSet::new();
+    let mut names = vec![String::new(); entries.len()];
+    let mut changed = Vec::new();
+    for (index, (whole, plain)) in joined.iter().enumerate() {
+        let is_fit = whole == plain && plain.len() <= NAME_CHARACTERS;
+        match names.get_mut(index) {
+            Some(name) if is_fit && taken.insert(plain.clone()) => name.clone_from(plain),
+            Some(_) | None => changed.push(index),
+        }
+    }
+    for index in changed {
+        let (Some(entry), Some((_, plain)), Some(name)) =
+            (entries.get(index), joined.get(index), names.get_mut(index))
+        else {
+            continue;
+        };
+        let is_fit = plain.len() <= NAME_CHARACTERS && taken.insert(plain.clone());
+        *name = if is_fit { plain.clone() } else { shortened(plain, entry) };
+        taken.insert(name.clone());
+    }
+    names
+}
+
+fn plain(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }
+}
+
+fn shortened(plain: &str, entry: &Entry) -> String {
+    // The pair, not its joined text: `a__b` + `c` is not `a` + `b__c`.
+    let pair = format!("{}\0{}", entry.server, entry.tool.name);
+    let hash: String =
+        Sha256::digest(pair.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let head: String = plain.chars().take(NAME_CHARACTERS - HASH_CHARACTERS - 1).collect();
+    format!("{head}_{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
+}
+
+/// The whole definition with what is invisible stripped; `None` when there is too much of it.
+fn definition(entry: &Entry, name: &str) -> Option<Value> {
+    let tool = &entry.tool;
+    if tool.raw.text().len() > DEFINITION_BYTES {
+        tracing::debug!(tool = entry.dotted_name(), "its definition is too long to be listed");
+        return None;
+    }
+    let Ok(Value::Object(raw)) = tool.raw.to_value() else { return None };
+    let mut definition = Map::new();
+    definition.insert("name".to_owned(), name.into());
+    for (key, mut value) in raw {
+        let value = match key.as_str() {
+            "name" => continue,
+            // How a task is asked for: we do not, and pass none on.
+            "execution" => continue,
+            "description" => cut(&tool.description, DESCRIPTION_BYTES).into(),
+            "inputSchema" => tool.input_schema.clone(),
+            "outputSchema" => match &tool.output_schema {
+                Some(schema) => schema.clone(),
+                None => continue,
+            },
+            _ => {
+                clean_texts(&mut value);
+                value
+            }
+        };
+        definition.insert(key, value);
+    }
+    definition.entry("inputSchema").or_insert_with(|| tool.input_schema.clone());
+    Some(Value::Object(definition))
+}
+
+fn clean_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = clean(text),
+        Value::Array(list) => list.iter_mut().for_each(clean_texts),
+        Value::Object(fields) => fields.values_mut().for_each(clean_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests;

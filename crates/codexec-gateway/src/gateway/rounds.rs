@@ -1,0 +1,77 @@
+//! A call may take several rounds: a server of the newer kind gives back questions instead of a
+//! result, and is called again with the answers.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolRequestParams, InputResponses};
+use serde_json::{Map, Value};
+
+use crate::{
+    Caller,
+    clean::{clean_line, cut},
+    upstream::{Upstream, UpstreamError},
+};
+
+const ROUNDS: usize = 10;
+/// Questions that one round may ask.
+const QUESTIONS: usize = 10;
+
+/// Calls until there is a result.
+pub(super) async fn call_to_the_end(
+    upstream: &Arc<Upstream>,
+    params: CallToolRequestParams,
+    caller: &Caller,
+) -> Result<Value, UpstreamError> {
+    if !caller.can_answer() {
+        return upstream.call(params, caller).await;
+    }
+    let mut next = params.clone();
+    for _ in 0..=ROUNDS {
+        let result = upstream.call(next, caller).await?;
+        if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
+            return Ok(result);
+        }
+        next = params.clone();
+        next.request_state = text(&result, "requestState");
+        next.input_responses = answers(upstream, &result, caller).await?;
+        if next.request_state.is_none() && next.input_responses.is_none() {
+            return Err(refused("it wants input and does not say which".to_owned()));
+        }
+    }
+    Err(refused(format!("it wanted input more than {ROUNDS} times")))
+}
+
+async fn answers(
+    upstream: &Upstream,
+    result: &Value,
+    caller: &Caller,
+) -> Result<Option<InputResponses>, UpstreamError> {
+    let Some(requests) = result.get("inputRequests").and_then(Value::as_object) else {
+        return Ok(None);
+    };
+    if requests.len() > QUESTIONS {
+        return Err(refused(format!("it asks more than {QUESTIONS} questions at once")));
+    }
+    let mut responses = InputResponses::new();
+    for (key, request) in requests {
+        let method = text(request, "method").unwrap_or_default();
+        if method != "elicitation/create" {
+            let method = cut(&clean_line(&method), 100);
+            return Err(refused(format!("it wants {method:?} of us, which is not supported")));
+        }
+        let params = match request.get("params") {
+            Some(Value::Object(params)) => params.clone(),
+            Some(_) | None => Map::new(),
+        };
+        responses.insert(key.clone(), caller.ask(upstream.name(), params).await);
+    }
+    Ok(Some(responses))
+}
+
+fn refused(why: String) -> UpstreamError {
+    UpstreamError::Refused(why)
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(str::to_owned)
+}

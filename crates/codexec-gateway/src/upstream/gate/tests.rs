@@ -1,0 +1,83 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::Warden;
+
+/// Long enough for those who are served, and not long for those who are not.
+const WAIT: Duration = Duration::from_millis(300);
+
+fn gate(size: usize, queue: usize) -> Gate {
+    let settings =
+        Settings { queue, queue_wait: WAIT, ..Settings::new(Vec::new(), Warden::none()) };
+    let narrow = Narrow { calls_at_once: Some(size), ..Narrow::default() };
+    Gate::new(&settings, &narrow)
+}
+
+#[tokio::test]
+async fn places_are_given_in_the_order_of_asking() {
+    let gate = Arc::new(gate(1, 10));
+    let first = gate.place().await.expect("free");
+    let (served, mut order) = tokio::sync::mpsc::channel(5);
+    for number in 0..5 {
+        let (others, served) = (gate.clone(), served.clone());
+        tokio::spawn(async move {
+            let _place = others.place().await.expect("in time");
+            served.send(number).await.expect("somebody listens");
+        });
+        while gate.waiting() <= number {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!((gate.in_flight(), gate.waiting()), (1, 5));
+    drop(first);
+    for number in 0..5 {
+        assert_eq!(order.recv().await, Some(number));
+    }
+    assert_eq!(gate.waiting(), 0);
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_a_wait_has_an_end() {
+    let gate = gate(1, 1);
+    let _place = gate.place().await.expect("free");
+    let (waited, refused) = tokio::join!(gate.place(), gate.place());
+    assert_eq!(waited.map(drop), Err(Crowded { size: 1, waiting: 0, waited: Some(WAIT) }));
+    assert_eq!(refused.map(drop), Err(Crowded { size: 1, waiting: 1, waited: None }));
+    assert_eq!((gate.in_flight(), gate.waiting()), (1, 0));
+}
+
+#[tokio::test]
+async fn who_gives_up_waiting_is_no_longer_counted() {
+    let gate = gate(1, 1);
+    let place = gate.place().await.expect("free");
+    tokio::select! {
+        biased;
+        _ = gate.place() => unreachable!("taken"),
+        () = tokio::task::yield_now() => {}
+    }
+    assert_eq!(gate.waiting(), 0);
+    drop(place);
+    gate.place().await.map(drop).expect("free again");
+}
+
+#[tokio::test]
+async fn servers_that_hang_leave_a_share_to_the_others() {
+    let common = Semaphore::new(6);
+    let (hung, good) = (gate(100, 200), gate(100, 200));
+    let mut held = Vec::new();
+    for _ in 0..OWN + 6 {
+        held.push(hung.share(&common).await.expect("free"));
+    }
+    assert!(hung.share(&common).await.is_err(), "all that is shared is used up");
+    let mut own = Vec::new();
+    for _ in 0..OWN {
+        own.push(good.share(&common).await.expect("its own"));
+    }
+    assert!(good.share(&common).await.is_err());
+    // Whichever comes free first is taken.
+    let (next, ()) = tokio::join!(good.share(&common), async { drop(own.pop()) });
+    drop(next.expect("its own again"));
+    let _own = good.share(&common).await.expect("its own");
+    let (next, ()) = tokio::join!(good.share(&common), async { drop(held.pop()) });
+    drop(next.expect("what all share"));
+}

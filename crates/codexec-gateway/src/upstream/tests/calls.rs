@@ -1,0 +1,222 @@
+//! Calls that are made, wait, or are refused.
+
+use std::sync::{Arc, Mutex};
+
+use futures::future::join_all;
+use rmcp::model::CallToolRequestParams;
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::{BreakerState, Caller, OnProgress, bell::Bell, upstream::Upstream};
+
+/// A server with this plan, and these settings made shorter.
+fn hasty(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
+    let mut settings = settings();
+    change(&mut settings);
+    Gateway::new(vec![server("s", plan)], settings)
+}
+
+async fn message(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, String> {
+    call(gateway, tool, args).await.map_err(|err| err.message)
+}
+
+/// What the server has received, as it noted down itself.
+fn received(log: &std::path::Path) -> Vec<String> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let gateway = hasty(&json!({"tools": ["flaky", "echo"], "flaky": 6, "log": log}), |settings| {
+        settings.call_timeout = Duration::from_millis(200);
+        settings.breaker_open = Duration::from_secs(3);
+    });
+    let failed = "server \"s\": no answer within 0.2 s";
+    for _ in 0..5 {
+        assert_eq!(message(&gateway, "flaky", json!({})).await, Err(failed.to_owned()));
+    }
+    let broken = "server \"s\": it failed 5 times in a row, at last: no answer within 0.2 s; try \
+                  again in 3 s";
+    assert_eq!(message(&gateway, "echo", json!({})).await, Err(broken.to_owned()));
+    assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
+    assert_eq!(received(&log).len(), 5);
+
+    // The sixth call hangs too, and it is the only one that goes through.
+    let is_over = || gateway.health()[0].retry_s == Some(0);
+    until(is_over).await;
+    let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
+    let probed = "server \"s\": it failed before (no answer within 0.2 s) and is just being tried \
+                  again; try again in 1 s";
+    assert_eq!(answers[0], Err(failed.to_owned()));
+    assert_eq!(answers[1..], vec![Err(probed.to_owned()); 9]);
+    assert_eq!(received(&log).len(), 6);
+    assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
+
+    until(is_over).await;
+    let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
+    assert_eq!(received(&log).len(), 7);
+    assert_eq!(message(&gateway, "echo", json!({})).await, Ok(json!({})));
+    let health = gateway.health().remove(0);
+    assert_eq!((health.breaker, health.retry_s), (BreakerState::Closed, None));
+    let counts = health.counts;
+    assert_eq!((counts.calls, counts.failures, counts.timeouts, counts.refused), (8, 6, 6, 19));
+    gateway.shutdown().await;
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let so = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), so).await.expect("in time");
+}
+
+#[tokio::test]
+async fn errors_of_tools_open_no_breaker() {
+    let gateway = gateway(&json!({"tools": ["fails", "refuses", "echo"]}));
+    for tool in ["fails", "refuses"] {
+        for _ in 0..6 {
+            call(&gateway, tool, json!({})).await.expect_err("it fails");
+            call(&gateway, tool, json!([])).await.expect_err("no arguments");
+        }
+    }
+    let health = gateway.health().remove(0);
+    assert_eq!((health.breaker, health.counts.failures), (BreakerState::Closed, 0));
+    assert_eq!(health.counts.last_error, None);
+    gateway.shutdown().await;
+}
+
+/// Guests have less patience than we have: what they give up on counts, if nothing was said.
+#[tokio::test]
+async fn calls_given_up_in_silence_open_the_breaker() {
+    let gateway = gateway(&json!({}));
+    let given_up = join_all((0..5).map(|_| {
+        tokio::time::timeout(Duration::from_millis(1_200), call(&gateway, "hang", json!({})))
+    }));
+    assert!(given_up.await.iter().all(Result::is_err));
+    assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn calls_wait_their_turn_or_are_told_how_long_to_wait() {
+    let mut narrow = server("s", &json!({}));
+    narrow.narrow.calls_at_once = Some(2);
+    let mut settings = settings();
+    settings.queue = 1;
+    let gateway = Gateway::new(vec![narrow], settings);
+    call(&gateway, "echo", json!({})).await.expect("works");
+    let hung = async || drop(call(&gateway, "hang", json!({})).await);
+    let refused = async {
+        until(|| gateway.health()[0].counts.in_flight == 2).await;
+        // The third waits until one of the two is given up.
+        let third = call(&gateway, "echo", json!({"n": 3}));
+        let fourth = async {
+            until(|| gateway.health()[0].counts.waiting == 1).await;
+            message(&gateway, "echo", json!({})).await
+        };
+        tokio::select! {
+            _ = third => unreachable!("both places are taken"),
+            fourth = fourth => fourth,
+        }
+    };
+    let fourth = tokio::select! {
+        ((), ()) = async { tokio::join!(hung(), hung()) } => unreachable!("they hang"),
+        fourth = refused => fourth,
+    };
+    let why = "server \"s\": 2 calls are under way and 1 more wait; try again in 1 s";
+    assert_eq!(fourth, Err(why.to_owned()));
+    assert_eq!(call(&gateway, "echo", json!({"n": 5})).await, Ok(json!({"n": 5})));
+    assert_eq!(gateway.health()[0].counts.refused, 1);
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_does_not_use_up_what_all_share() {
+    let mut settings = settings();
+    settings.calls_in_all = 8;
+    let servers = vec![server("s", &json!({})), server("good", &json!({}))];
+    let gateway = Gateway::new(servers, settings);
+    let hung = join_all((0..30).map(|_| call(&gateway, "hang", json!({}))));
+    let others = async {
+        until(|| gateway.health()[0].counts.waiting > 0).await;
+        for n in 0..20 {
+            let args = Json::from_value(&json!({ "n": n }));
+            let ask = Ask::Tool { server: "good".to_owned(), tool: "echo".to_owned(), args };
+            gateway.answer(ask, &ToolFilter::all()).await.expect("answered");
+        }
+    };
+    tokio::select! {
+        _ = hung => unreachable!("they hang"),
+        () = others => {}
+    }
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn progress_keeps_a_call_alive_but_not_for_ever() {
+    let plan = json!({"tools": ["steps", "steps_for_ever", "echo"]});
+    let gateway = hasty(&plan, |settings| {
+        settings.call_timeout = Duration::from_secs(1);
+        settings.call_total_timeout = Duration::from_secs(4);
+    });
+    let steps = json!({"steps": 10, "pause_s": 0.2});
+    assert_eq!(call(&gateway, "steps", steps).await, Ok(json!("done")));
+    let quiet = message(&gateway, "steps", json!({"steps": 1, "pause_s": 30})).await;
+    assert_eq!(quiet, Err("server \"s\": no answer within 1 s".to_owned()));
+    gateway.shutdown().await;
+    let gateway = hasty(&plan, |settings| {
+        settings.call_timeout = Duration::from_secs(1);
+        settings.call_total_timeout = Duration::from_secs(2);
+    });
+    let endless = message(&gateway, "steps_for_ever", json!({})).await;
+    assert_eq!(endless, Err("server \"s\": no answer within 2 s".to_owned()));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn progress_reaches_whoever_asked_for_it() {
+    let config = server("s", &json!({"tools": ["steps"]}));
+    let permits = || Arc::new(Semaphore::new(1));
+    let upstream = Arc::new(Upstream::new(
+        config,
+        Arc::new(settings()),
+        permits(),
+        permits(),
+        Bell::default(),
+    ));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let sink = told.clone();
+    let on_progress: OnProgress = Arc::new(move |progress| {
+        sink.lock().expect("a lock").push(progress.message.unwrap_or_default());
+    });
+    let Value::Object(args) = json!({"steps": 3}) else { unreachable!("an object") };
+    let params = CallToolRequestParams::new("steps").with_arguments(args);
+    let caller = Caller::default().on_progress(on_progress);
+    upstream.call(params, &caller).await.expect("works");
+    assert_eq!(*told.lock().expect("a lock"), ["step 0", "step 1", "step 2"]);
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_dropped_call_is_cancelled_upstream() {
+    let gateway = gateway(&json!({}));
+    call(&gateway, "echo", json!({})).await.expect("works");
+    let sent = async {
+        while gateway.health()[0].counts.calls < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = call(&gateway, "hang", json!({})) => unreachable!("it hangs"),
+        () = async { sent.await; call(&gateway, "echo", json!({})).await.expect("works"); } => {}
+    }
+    let seen = async { while call(&gateway, "cancelled", json!({})).await == Ok(json!([])) {} };
+    tokio::time::timeout(Duration::from_secs(10), seen).await.expect("told");
+    gateway.shutdown().await;
+}

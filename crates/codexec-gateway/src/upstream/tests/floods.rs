@@ -1,0 +1,37 @@
+//! What a server says of its own accord, and far too much of it.
+
+use super::*;
+
+/// So much of us may grow while a server does its worst.
+const GROWTH_BYTES: u64 = 64 << 20;
+
+async fn check_flood(tool: &str) {
+    let before = rss_bytes();
+    check(with_tool(tool), tool, Ok(json!({}))).await;
+    let grown = rss_bytes().saturating_sub(before);
+    assert!(grown <= GROWTH_BYTES, "{tool}: grew by {grown} bytes");
+}
+
+#[tokio::test]
+async fn notifications_without_end_do_no_harm() {
+    check_flood("notification_flood").await;
+    check_flood("progress_flood").await;
+}
+
+#[tokio::test]
+async fn requests_without_end_do_no_harm() {
+    check_flood("request_flood").await;
+    check_flood("ping_flood").await;
+}
+
+#[tokio::test]
+async fn what_a_server_asks_of_us_is_answered() {
+    let gateway = gateway(&with_tool("ask_us"));
+    let answers = call(&gateway, "ask_us", json!({})).await.expect("all are answered");
+    assert_eq!(answers["ping"], "result");
+    for refused in ["sampling/createMessage", "no/such"] {
+        assert!(answers[refused].as_i64().is_some_and(|code| code < 0), "{answers}");
+    }
+    assert_eq!(call(&gateway, "echo", json!({"n": 1})).await, Ok(json!({"n": 1})));
+    gateway.shutdown().await;
+}

@@ -1,0 +1,81 @@
+//! How servers start.
+
+use super::*;
+
+#[tokio::test]
+async fn a_server_that_cannot_start_says_why_and_when_to_retry() {
+    let gateway = gateway(&json!({"start": "die"}));
+    let why =
+        "server \"s\": it did not start: no handshake: exit status: 4; it said: no config file";
+    assert_eq!(call(&gateway, "echo", json!({})).await.expect_err("dead").message, why);
+    let waiting = call(&gateway, "echo", json!({})).await.expect_err("dead");
+    assert_eq!(waiting.code, CallCode::UpstreamError);
+    assert_eq!(gateway.health()[0].state, ServerState::Failed);
+
+    let mut missing = server("s", &json!({}));
+    program(&mut missing).command = "no-such-program".to_owned();
+    let gateway = Gateway::new(vec![missing], settings());
+    let actual = call(&gateway, "echo", json!({})).await.expect_err("missing").message;
+    let why = "server \"s\": it did not start: \"no-such-program\" could not be started: No such \
+               file or directory (os error 2)";
+    assert_eq!(actual, why);
+}
+
+#[tokio::test]
+async fn garbage_before_the_handshake_is_skipped_within_a_budget() {
+    check(json!({"garbage": true}), "echo", Ok(json!({}))).await;
+    let gateway = gateway(&json!({"babble": 20_000}));
+    let why = "server \"s\": it did not start: no handshake: its output is not MCP";
+    assert_eq!(call(&gateway, "echo", json!({})).await.expect_err("babble").message, why);
+}
+
+#[tokio::test]
+async fn a_flood_on_stderr_does_no_harm() {
+    let before = rss_bytes();
+    check(json!({"stderr_mb": 200}), "echo", Ok(json!({}))).await;
+    assert!(rss_bytes().saturating_sub(before) <= 64 << 20);
+}
+
+#[tokio::test]
+async fn a_server_without_a_proper_handshake_is_still_a_server() {
+    check(json!({"capabilities": "yes"}), "echo", Ok(json!({}))).await;
+}
+
+#[tokio::test]
+async fn a_hung_server_delays_discovery_once() {
+    let mut short = settings();
+    short.catalogue_wait = Duration::from_secs(3);
+    short.startup_timeout = Duration::from_secs(60);
+    let servers = vec![server("good", &json!({})), server("hung", &json!({"start": "hang"}))];
+    let gateway = Gateway::new(servers, short);
+    let query = SearchQuery { text: "echo".to_owned(), limit: 5, ..SearchQuery::default() };
+    let first = gateway.search(&query, &ToolFilter::all()).await;
+    assert_eq!(first.tools[0].name, "good.echo");
+    assert_eq!(first.starting, [ServerName::new("hung").expect("a name")]);
+    let asked = std::time::Instant::now();
+    assert_eq!(gateway.search(&query, &ToolFilter::all()).await, first);
+    assert!(asked.elapsed() < Duration::from_secs(1));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_environment_is_what_was_given() {
+    let mut config = server("s", &json!({"tools": ["environment"]}));
+    program(&mut config).env = vec![("TOKEN".to_owned(), Secret::Plain("x".to_owned()))];
+    let gateway = Gateway::new(vec![config], settings());
+    let names = call(&gateway, "environment", json!({})).await;
+    assert_eq!(names, Ok(json!(["LANG", "PATH", "TOKEN"])));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_starts_once_for_all_who_need_it() {
+    let gateway = gateway(&json!({}));
+    let calls = (0..20).map(|n| call(&gateway, "echo", json!({ "n": n })));
+    for (n, answer) in futures::future::join_all(calls).await.into_iter().enumerate() {
+        assert_eq!(answer, Ok(json!({ "n": n })));
+    }
+    assert_eq!(call(&gateway, "count", json!({})).await, Ok(json!(21)));
+    assert_eq!(gateway.health()[0].counts.calls, 21);
+    gateway.shutdown().await;
+}

@@ -1,0 +1,124 @@
+//! The toolset `direct`: upstream tools as they are.
+
+mod changes;
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use codexec_gateway::DirectTool;
+use codexec_types::{CallCode, CallError, Json};
+use rmcp::model::PaginatedRequestParams;
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::changes::{News, Told};
+use super::content;
+use super::raw::is_modern;
+use super::talk::{self, Said, Talk, Watched};
+use crate::{App, Reply};
+
+/// A list that may change: clients that hear of changes need not ask before.
+const TOOLS_TTL_MS: u64 = 60 * 1_000;
+/// A page ends behind the tool with which it is this long.
+const PAGE_BYTES: usize = 2 << 20;
+/// Words of progress that wait to be passed on; those beyond are dropped.
+const PROGRESS: usize = 64;
+
+/// The page that is asked for, of `first` and all upstream tools behind them.
+pub(super) async fn list(
+    app: &App,
+    first: Vec<Value>,
+    request: Option<PaginatedRequestParams>,
+    told: &Told,
+    context: &RequestContext<RoleServer>,
+) -> Result<Value, ErrorData> {
+    let tools = app.gateway.direct_tools(&app.policy.tools).await;
+    told.is(digest(&tools));
+    let tools: Vec<Value> =
+        first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
+    let begin = match request.and_then(|request| request.cursor) {
+        None => 0,
+        Some(cursor) => cursor.parse().ok().filter(|at| *at < tools.len()).ok_or_else(|| {
+            let message = "cursor: there is no such page; list without a cursor";
+            ErrorData::invalid_params(message, None)
+        })?,
+    };
+    let mut bytes = 0;
+    let is_within = |tool: &&Value| {
+        let fits = bytes < PAGE_BYTES;
+        bytes += tool.to_string().len();
+        fits
+    };
+    let page: Vec<&Value> = tools.iter().skip(begin).take_while(is_within).collect();
+    let end = begin + page.len();
+    let mut result = json!({"tools": page, "ttlMs": TOOLS_TTL_MS});
+    if let Some(result) = result.as_object_mut() {
+        if end < tools.len() {
+            result.insert("nextCursor".to_owned(), end.to_string().into());
+        }
+        if is_modern(context) {
+            result.insert("cacheScope".to_owned(), "private".into());
+        }
+    }
+    Ok(result)
+}
+
+/// What a list comes to, to see when it is another.
+fn digest(tools: &[DirectTool]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for tool in tools {
+        tool.definition.to_string().hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+pub(super) fn begin(
+    app: &Arc<App>,
+    name: String,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    let (caller, questions) = talk::caller(context);
+    let (sender, progress) = mpsc::channel(PROGRESS);
+    let caller = caller.on_progress(Arc::new(move |progress| {
+        // A client that is slower than that misses something, no more.
+        let _ = sender.try_send(progress);
+    }));
+    let (app, cancel) = (Arc::clone(app), CancellationToken::new());
+    let token = cancel.clone();
+    let running = tokio::spawn(async move {
+        let gateway = app.gateway.on_behalf_of(caller);
+        let arguments = Json::from_value(&Value::Object(arguments));
+        let called = gateway.direct_call(&name, &arguments, &app.policy.tools);
+        tokio::select! {
+            called = called => said(&name, called),
+            // Dropping the call tells the server.
+            () = token.cancelled() => said(&name, Err(cancelled())),
+        }
+    });
+    Talk::new(running, cancel, Watched::Upstream(progress), questions)
+}
+
+fn said(name: &str, called: Result<Value, CallError>) -> Said {
+    match called {
+        Ok(result) => Said::Theirs(result),
+        Err(error) if error.code == CallCode::ToolNotFound => {
+            let name: String = name.chars().take(200).collect();
+            let message = format!("there is no tool {name:?} here; tools/list has all there are");
+            Said::Refused(ErrorData::invalid_params(message, None))
+        }
+        Err(error) => {
+            let code = serde_json::to_value(error.code).unwrap_or_default();
+            let code = code.as_str().unwrap_or("ERROR");
+            let text = format!("{code}: {}", error.message);
+            Said::Ours(Box::new(content(Reply::error(text))))
+        }
+    }
+}
+
+fn cancelled() -> CallError {
+    CallError::new(CallCode::UpstreamError, "the call was cancelled")
+}

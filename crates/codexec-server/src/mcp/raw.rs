@@ -1,0 +1,76 @@
+//! A way past the SDK's types for what an upstream sent: they know only some of its fields.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    ClientNotification, ClientRequest, CustomResult, Extensions, ProtocolVersion, ServerConfig,
+    ServerResult,
+};
+use rmcp::service::{NotificationContext, RequestContext, Service};
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+
+use super::Server;
+
+/// The server as the SDK's loop sees it. Every request passes the SDK's own checks.
+pub(super) struct Edge(pub(super) Server);
+
+/// Where a handler leaves the result that goes out instead of the one it returns.
+#[derive(Clone, Default)]
+struct Instead(Arc<Mutex<Option<Value>>>);
+
+/// The result of this request, as it is. Only the mark of the era is ours.
+pub(super) fn instead(context: &RequestContext<RoleServer>, mut result: Value) {
+    if let Some(object) = result.as_object_mut() {
+        match (is_modern(context), object.contains_key("resultType")) {
+            (true, false) => drop(object.insert("resultType".to_owned(), "complete".into())),
+            (false, true) => drop(object.remove("resultType")),
+            (true, true) | (false, false) => {}
+        }
+    }
+    leave(&context.extensions, result);
+}
+
+/// Whether the request is of the era without a handshake.
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    // ISO dates compare as texts.
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn leave(extensions: &Extensions, result: Value) {
+    if let Some(Instead(place)) = extensions.get() {
+        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+}
+
+impl Service<RoleServer> for Edge {
+    async fn handle_request(
+        &self,
+        request: ClientRequest,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let instead = Instead::default();
+        context.extensions.insert(instead.clone());
+        let result = Service::handle_request(&self.0, request, context).await?;
+        let raw = instead.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(raw.map_or(result, |raw| ServerResult::CustomResult(CustomResult(raw))))
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Service::handle_notification(&self.0, notification, context).await
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        Service::get_info(&self.0)
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Service::supported_protocol_versions(&self.0)
+    }
+}

@@ -1,0 +1,90 @@
+//! How far a call is, told to a client that asked for it.
+
+use std::time::Duration;
+
+use codexec_gateway::CallProgress;
+use rmcp::RoleServer;
+use rmcp::model::ProgressNotificationParam;
+use rmcp::service::RequestContext;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+
+use crate::Progress;
+
+/// How often a client that asked for it hears that code still runs.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+/// A client that does not read must not keep the call from ending.
+const TELLING: Duration = Duration::from_secs(5);
+
+/// What is watched.
+pub(in crate::mcp) enum Watched {
+    Execution(Heartbeat),
+    /// An upstream's own words.
+    Upstream(mpsc::Receiver<CallProgress>),
+}
+
+/// Something happened, or some time went by.
+pub(in crate::mcp) struct Heartbeat {
+    progress: watch::Receiver<Progress>,
+    begun: Instant,
+    beat: Interval,
+    last_ms: u128,
+}
+
+impl Watched {
+    pub(in crate::mcp) fn execution(progress: watch::Receiver<Progress>) -> Watched {
+        let begun = Instant::now();
+        let mut beat = interval_at(begun + HEARTBEAT, HEARTBEAT);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Watched::Execution(Heartbeat { progress, begun, beat, last_ms: 0 })
+    }
+
+    /// The next thing to tell. Cancel-safe.
+    pub(super) async fn next(&mut self) -> CallProgress {
+        match self {
+            Watched::Execution(heartbeat) => heartbeat.next().await,
+            Watched::Upstream(progress) => match progress.recv().await {
+                Some(progress) => progress,
+                None => std::future::pending().await,
+            },
+        }
+    }
+
+    /// What was said just before the end.
+    pub(super) fn rest(&mut self) -> Option<CallProgress> {
+        match self {
+            Watched::Execution(_) => None,
+            Watched::Upstream(progress) => progress.try_recv().ok(),
+        }
+    }
+}
+
+impl Heartbeat {
+    async fn next(&mut self) -> CallProgress {
+        let is_over = tokio::select! {
+            changed = self.progress.changed() => changed.is_err(),
+            _ = self.beat.tick() => false,
+        };
+        if is_over {
+            return std::future::pending().await;
+        }
+        let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
+        let elapsed_ms = self.begun.elapsed().as_millis();
+        // It has to increase every time.
+        self.last_ms = elapsed_ms.max(self.last_ms + 1);
+        let seconds = elapsed_ms / 1000;
+        let message = message.unwrap_or_else(|| format!("{seconds} s, {tool_calls} tool calls"));
+        #[expect(clippy::cast_precision_loss, reason = "milliseconds of minutes fit")]
+        let progress = self.last_ms as f64;
+        CallProgress { progress, total: None, message: Some(message) }
+    }
+}
+
+/// Tells a client that asked for it.
+pub(super) async fn tell(context: &RequestContext<RoleServer>, progress: CallProgress) {
+    let Some(token) = context.meta.get_progress_token() else { return };
+    let mut params = ProgressNotificationParam::new(token, progress.progress);
+    (params.total, params.message) = (progress.total, progress.message);
+    // A client that does not listen misses something, no more.
+    let _ = timeout(TELLING, context.peer.notify_progress(params)).await;
+}

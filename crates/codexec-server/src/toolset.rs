@@ -1,0 +1,88 @@
+//! Which tools a client is shown.
+
+/// A set of tools under one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toolset {
+    /// `execute_code`, `search_tools`, `health`.
+    Compact,
+    /// Every upstream tool as `server__tool`.
+    Direct,
+}
+
+/// Those that were chosen, always in the order of [`Toolset::ALL`]: where two have a tool of the
+/// same name, the first one's counts. There is at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolsets(Vec<Toolset>);
+
+/// Why there are no toolsets.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoToolset {
+    #[error("there is no toolset {0:?}; there are {all}", all = all())]
+    Unknown(String),
+    #[error("no toolset is named; there are {all}", all = all())]
+    Nothing,
+}
+
+impl Toolset {
+    pub const ALL: [Toolset; 2] = [Toolset::Compact, Toolset::Direct];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Toolset::Compact => "compact",
+            Toolset::Direct => "direct",
+        }
+    }
+}
+
+impl Toolsets {
+    /// In any order; a name may also be several with commas between them.
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets, NoToolset> {
+        let mut wanted = Vec::new();
+        for name in names.into_iter().flat_map(|name| name.split(',')).map(str::trim) {
+            let found = Toolset::ALL.into_iter().find(|set| set.name() == name);
+            match found {
+                Some(set) => wanted.push(set),
+                None if name.is_empty() => {}
+                None => return Err(NoToolset::Unknown(name.chars().take(100).collect())),
+            }
+        }
+        let chosen: Vec<Toolset> =
+            Toolset::ALL.into_iter().filter(|set| wanted.contains(set)).collect();
+        if chosen.is_empty() { Err(NoToolset::Nothing) } else { Ok(Toolsets(chosen)) }
+    }
+
+    pub fn has(&self, set: Toolset) -> bool {
+        self.0.contains(&set)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Toolset> {
+        self.0.iter().copied()
+    }
+}
+
+impl Default for Toolsets {
+    fn default() -> Toolsets {
+        Toolsets(vec![Toolset::Compact])
+    }
+}
+
+fn all() -> String {
+    Toolset::ALL.map(Toolset::name).join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_and_the_order_is_ours() {
+        let both = Ok(Toolsets(vec![Toolset::Compact, Toolset::Direct]));
+        assert_eq!(Toolsets::parse(["direct", "compact"]), both);
+        assert_eq!(Toolsets::parse(["direct, compact,direct"]), both);
+        assert_eq!(Toolsets::parse(["compact"]), Ok(Toolsets::default()));
+        assert_eq!(Toolsets::parse([""]), Err(NoToolset::Nothing));
+        let unknown = Toolsets::parse(["compact,dircet"]).expect_err("unknown");
+        let sentence = "there is no toolset \"dircet\"; there are compact, direct";
+        assert_eq!(unknown.to_string(), sentence);
+    }
+}
