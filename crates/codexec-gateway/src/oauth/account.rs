@@ -52,6 +52,10 @@ impl Account {
         }
     }
 
+    pub(crate) fn name(&self) -> &ServerName {
+        &self.name
+    }
+
     /// What to show the server; `None` before a login.
     pub(crate) async fn token(&self) -> Option<String> {
         let grant = self.grant().await?;

@@ -23,7 +23,7 @@ use rmcp::{
 use serde_json::Value;
 use tokio::{
     sync::Notify,
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,9 @@ use super::{
     remote::Troubles,
 };
 use crate::Caller;
+
+/// What a remote server gets to hear that we leave.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Dropping it kills a server that is a process of ours.
 pub(crate) struct Connection {
@@ -203,14 +206,19 @@ impl Connection {
         if let Some(token) = token {
             token.cancel();
         }
-        if let Some(life) = self.life() {
-            life.end().await;
+        match &self.wire {
+            Wire::Process(leash) => leash.0.end().await,
+            // A session is closed before its connection is.
+            Wire::Remote(_) => {
+                let _ = timeout(GOODBYE, self.gone()).await;
+            }
         }
     }
 
     pub(super) fn kill(&self) {
-        if let Some(life) = self.life() {
-            life.kill();
+        match &self.wire {
+            Wire::Process(leash) => leash.0.kill(),
+            Wire::Remote(_) => self.gone.cancel(),
         }
     }
 

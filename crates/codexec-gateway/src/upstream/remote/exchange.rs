@@ -40,7 +40,7 @@ pub(super) async fn exchange(link: &Link, outgoing: &Outgoing) -> Result<(), Ups
     }
     let status = response.status();
     let has_session = link.has_session() && !outgoing.is_handshake();
-    if let Some(error) = refusal::of_status(&response, has_session) {
+    if let Some(error) = refusal::of_status(link, &response, has_session) {
         if let (UpstreamError::Ended(_), true) = (&error, has_session) {
             link.end_session(error.clone());
         }

@@ -285,6 +285,16 @@ impl Link {
         }
     }
 
+    /// It does not know us, or not well enough.
+    pub(super) fn unwelcome(&self, why: &str) -> UpstreamError {
+        if self.headers.contains_key(AUTHORIZATION) {
+            let why = "it does not take the Authorization header of its entry".to_owned();
+            return UpstreamError::Refused(why);
+        }
+        let server = self.account.name().to_string();
+        UpstreamError::NeedsLogin { why: why.to_owned(), server }
+    }
+
     fn unsent(&self, error: &reqwest::Error) -> UpstreamError {
         let why = web::why(error);
         if error.is_connect() {

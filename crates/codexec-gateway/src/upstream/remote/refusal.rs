@@ -7,6 +7,7 @@ use reqwest::{
     header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
+use super::link::Link;
 use crate::{
     clean::{clean_line, cut},
     oauth::{Account, Challenge},
@@ -18,12 +19,16 @@ const USUAL_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 /// What there is to say without reading the body; `None` when the body may say more.
-pub(super) fn of_status(response: &Response, has_session: bool) -> Option<UpstreamError> {
+pub(super) fn of_status(
+    link: &Link,
+    response: &Response,
+    has_session: bool,
+) -> Option<UpstreamError> {
     let status = response.status();
     match status {
-        StatusCode::UNAUTHORIZED => Some(UpstreamError::NeedsLogin("it wants a login".to_owned())),
+        StatusCode::UNAUTHORIZED => Some(link.unwelcome("it wants a login")),
         StatusCode::FORBIDDEN if challenge(response).is_some_and(|it| it.is_about_scope) => {
-            Some(UpstreamError::NeedsLogin("it wants more rights than the login gave".to_owned()))
+            Some(link.unwelcome("it wants more rights than the login gave"))
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             Some(UpstreamError::Busy { retry_after: retry_after(response) })

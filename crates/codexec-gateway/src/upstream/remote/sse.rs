@@ -46,7 +46,7 @@ impl Sse {
         let (sender, inbox) = mpsc::channel(QUEUED);
         let link = Arc::new(Link::new(ends, sender));
         let response = link.get(None).await?;
-        if let Some(error) = refusal::of_status(&response, false) {
+        if let Some(error) = refusal::of_status(&link, &response, false) {
             return Err(error);
         }
         if !response.status().is_success() || !is_stream(&response) {
@@ -217,7 +217,7 @@ fn outgoing(item: &TxJsonRpcMessage<RoleClient>, id: Option<i64>) -> Outgoing {
 async fn tell(link: &Link, outgoing: &Outgoing) {
     let told = async {
         let response = link.post(outgoing).await?;
-        if let Some(error) = refusal::of_status(&response, false) {
+        if let Some(error) = refusal::of_status(link, &response, false) {
             return Err(error);
         }
         let status = response.status();

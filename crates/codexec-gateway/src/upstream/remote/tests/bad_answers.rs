@@ -59,14 +59,21 @@ async fn what_is_not_mcp_is_said() {
 
 #[tokio::test]
 async fn a_busy_server_says_for_how_long() {
-    let busy = "server \"s\": it is busy and asks to be left alone; try again in 7 s";
-    check_both("busy", Err(busy)).await;
-    let unavailable = "server \"s\": it is busy and asks to be left alone; try again in 5 s";
-    check_both("unavailable", Err(unavailable)).await;
+    for (tool, seconds) in [("busy", 7), ("unavailable", 5)] {
+        let server = Scripted::start(&json!({}));
+        let gateway = gateway(remote(&server.url()));
+        let error = call(&gateway, tool).await.expect_err("busy");
+        let busy = "server \"s\": it is busy and asks to be left alone";
+        assert_eq!(error, format!("{busy}; try again in {seconds} s"));
+        // And it is left alone.
+        assert!(call(&gateway, "echo").await.expect_err("held off").contains("is busy"));
+        let log = server.log().await;
+        assert_eq!(log.iter().filter(|it| it["body"]["method"] == "tools/call").count(), 1);
+    }
 }
 
 #[tokio::test]
 async fn more_rights_need_a_login() {
-    let scope = "server \"s\": it wants more rights than the login gave; log in with `codexec servers login`";
+    let scope = "server \"s\": it wants more rights than the login gave; log in with `codexec servers login s`";
     check_both("more_scope", Err(scope)).await;
 }

@@ -26,7 +26,7 @@ async fn a_login_is_used_kept_and_renewed() {
     let server = Scripted::start(&json!({"oauth": {}}));
     let gateway = at_home(&server, &home);
     let error = call(&gateway, "echo").await.expect_err("refused");
-    assert_eq!(error, "server \"s\": it wants a login; log in with `codexec servers login`");
+    assert_eq!(error, "server \"s\": it wants a login; log in with `codexec servers login s`");
     let done = log_in(&server, &home).await.expect("logged in");
     assert_eq!(done.issuer, Some(format!("http://127.0.0.1:{}", server.port)));
 

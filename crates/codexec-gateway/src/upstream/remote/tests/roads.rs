@@ -170,6 +170,16 @@ async fn headers_come_from_where_they_are_kept() {
 }
 
 #[tokio::test]
+async fn a_header_that_is_not_taken_is_said_to_be_it() {
+    let server = Scripted::start(&json!({"tokens": ["right"]}));
+    let headers = vec![("Authorization".to_owned(), Secret::Plain("Bearer wrong".to_owned()))];
+    let gateway = gateway(RemoteConfig { headers, ..remote(&server.url()) });
+    let error = call(&gateway, "echo").await.expect_err("refused");
+    let expected = "it does not take the Authorization header of its entry";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[tokio::test]
 async fn arguments_are_mirrored_into_headers() {
     let schema = json!({"type": "object", "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},
