@@ -4,6 +4,7 @@ mod approval;
 mod call;
 mod direct;
 mod discovery;
+mod login;
 mod names;
 mod resources;
 mod rounds;

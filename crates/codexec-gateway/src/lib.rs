@@ -15,6 +15,8 @@ mod gateway;
 mod help;
 mod hints;
 mod kept;
+mod keyring;
+mod oauth;
 mod observed;
 mod search;
 mod secret;
@@ -27,6 +29,7 @@ mod unwrap;
 mod upstream;
 mod warden;
 mod watch;
+mod web;
 
 pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
@@ -40,6 +43,7 @@ pub use gateway::{
     ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
     ServerHealth, ServerState, ToolInfo,
 };
+pub use oauth::{LoggedIn, LoginError, login};
 pub use settings::Settings;
 pub use shelf::CacheUse;
 pub use trust::{Line, Sign, Waiting};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Secret, Settings};
+use crate::{Secret, Settings, keyring};
 
 /// Secrets are short; a file that is not is the wrong file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -29,10 +29,9 @@ impl Secret {
                 path: path.display().to_string(),
                 why: why.to_string(),
             }),
-            Secret::Keyring(name) => Err(NoSecret::Keyring {
-                name: name.clone(),
-                why: "keyrings are not read yet".to_owned(),
-            }),
+            Secret::Keyring(name) => keyring::lookup(name, settings)
+                .await
+                .map_err(|why| NoSecret::Keyring { name: name.clone(), why: why.to_string() }),
         }
     }
 }

@@ -20,6 +20,7 @@ mod outbox;
 mod owner;
 mod process;
 mod progress;
+mod remote;
 mod stdio;
 mod theirs;
 

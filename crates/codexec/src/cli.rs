@@ -41,6 +41,12 @@ pub(crate) enum Command {
     /// See and change which MCP servers code can reach
     #[command(subcommand)]
     Servers(Servers),
+    /// What the conformance suite of MCP starts to look at us as a client
+    #[command(hide = true)]
+    ConformanceClient {
+        /// Where the suite's server listens
+        url: String,
+    },
     /// Tell what protects you on this machine, and what does not
     Doctor {
         /// Print JSON

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod conformance;
 mod doctor;
 mod exec;
 mod serve;
@@ -28,15 +29,23 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         .context("cannot start the runtime")?;
     let done = runtime.block_on(async {
         let command = cli.command.unwrap_or(Command::Serve);
+        if let Command::ConformanceClient { url } = &command {
+            return conformance::run(url).await;
+        }
         // An agent rather has most tools soon; a person who asks for a list wants it whole.
         let patience = match command {
             Command::Serve | Command::Exec(_) | Command::Doctor { .. } => Duration::from_secs(5),
-            Command::Tools(_) | Command::Servers(_) => Duration::from_secs(60),
+            Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
+                Duration::from_secs(60)
+            }
         };
         let cache = match &command {
             Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
             Command::Tools(_) | Command::Exec(_) => CacheUse::Instead,
-            Command::Serve | Command::Servers(_) | Command::Doctor { .. } => CacheUse::Meanwhile,
+            Command::Serve
+            | Command::Servers(_)
+            | Command::Doctor { .. }
+            | Command::ConformanceClient { .. } => CacheUse::Meanwhile,
         };
         let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
@@ -44,6 +53,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Exec(args) => exec::run(parts, args).await,
             Command::Tools(args) => tools::run(&parts, args).await,
             Command::Servers(args) => servers::run(parts, args).await,
+            Command::ConformanceClient { url } => conformance::run(&url).await,
             Command::Doctor { json } => doctor::run(&parts, json).await,
         }
     });

@@ -26,6 +26,11 @@ pub(crate) fn log_filter() -> String {
     std::env::var("CODEXEC_LOG").unwrap_or_else(|_| "warn".to_owned())
 }
 
+/// `MCP_CONFORMANCE_CONTEXT`: what the conformance suite tells the client that it starts.
+pub(crate) fn conformance_context() -> Option<String> {
+    variable("MCP_CONFORMANCE_CONTEXT")
+}
+
 /// `CODEXEC_TOOLSET`: which tools a client is shown, for example `compact,direct`.
 pub(crate) fn toolset() -> Option<String> {
     std::env::var("CODEXEC_TOOLSET").ok().filter(|names| !names.trim().is_empty())
@@ -73,6 +78,12 @@ pub(crate) fn for_upstreams() -> Vec<(String, String)> {
 /// `HOME`: the user's own directory, `~` in settings.
 pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// `DISPLAY`, `WAYLAND_DISPLAY`: whether a browser can be opened where the user sees it.
+pub(crate) fn has_screen() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
 }
 
 /// What this process was started as, if it was started by ourselves.

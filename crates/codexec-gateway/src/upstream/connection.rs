@@ -22,7 +22,7 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -33,11 +33,15 @@ use super::{
     outbox::SendError,
     process::{Leash, Life},
     progress::{Listeners, Listening, OnProgress},
+    remote::Troubles,
 };
 use crate::{Caller, clean::cut};
 
 /// Of what a server says it is, this much counts.
 const VERSION_BYTES: usize = 500;
+
+/// What a remote server gets to hear that we leave.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Dropping it kills a server that is a process of ours.
 pub(crate) struct Connection {
@@ -82,8 +86,7 @@ pub(super) struct Patience {
 /// What stands behind a connection.
 pub(super) enum Wire {
     Process(Leash, Arc<Lane>),
-    #[expect(dead_code, reason = "remote servers come next")]
-    Remote,
+    Remote(Arc<Troubles>),
 }
 
 impl Connection {
@@ -113,7 +116,7 @@ impl Connection {
     fn life(&self) -> Option<&Life> {
         match &self.wire {
             Wire::Process(leash, _) => Some(&leash.0),
-            Wire::Remote => None,
+            Wire::Remote(_) => None,
         }
     }
 
@@ -151,7 +154,7 @@ impl Connection {
     ) -> Result<Value, UpstreamError> {
         let lane = match &self.wire {
             Wire::Process(_, lane) if !self.is_modern => lane,
-            Wire::Process(..) | Wire::Remote => {
+            Wire::Process(..) | Wire::Remote(_) => {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
                 return self.ask(request, patience, on_progress, waiting).await;
             }
@@ -204,7 +207,8 @@ impl Connection {
             Ok(Err(_)) => return Err(self.ended().await),
             Err(_) => return Err(UpstreamError::Timeout(patience.idle)),
         };
-        let mut pending = Pending { peer: &self.peer, id: Some(handle.id.clone()) };
+        let id = handle.id.clone();
+        let mut pending = Pending { peer: &self.peer, id: Some(id.clone()) };
         let listening = self.listen(&handle, on_progress);
         let answer = tokio::select! {
             biased;
@@ -215,6 +219,9 @@ impl Connection {
             }
         };
         pending.id = None;
+        if let Some(trouble) = self.trouble(&id) {
+            return Err(trouble);
+        }
         if matches!(answer, Some(Ok(_) | Err(ServiceError::McpError(_)))) {
             self.news.sign();
         }
@@ -252,22 +259,39 @@ impl Connection {
         if let Some(token) = token {
             token.cancel();
         }
-        if let Some(life) = self.life() {
-            life.end().await;
+        match &self.wire {
+            Wire::Process(leash, _) => leash.0.end().await,
+            // A session is closed before its connection is.
+            Wire::Remote(_) => {
+                let _ = timeout(GOODBYE, self.gone()).await;
+            }
         }
     }
 
     pub(super) fn kill(&self) {
-        if let Some(life) = self.life() {
-            life.kill();
+        match &self.wire {
+            Wire::Process(leash, _) => leash.0.kill(),
+            Wire::Remote(_) => self.gone.cancel(),
         }
     }
 
     pub(super) async fn ended(&self) -> UpstreamError {
-        UpstreamError::Ended(match self.life() {
-            Some(life) => life.epitaph().await,
-            None => "the connection was closed".to_owned(),
-        })
+        match &self.wire {
+            Wire::Process(leash, _) => UpstreamError::Ended(leash.0.epitaph().await),
+            Wire::Remote(troubles) => match troubles.why_ended() {
+                Some(UpstreamError::Start(why)) => UpstreamError::Ended(why),
+                Some(error) => error,
+                None => UpstreamError::Ended("the connection was closed".to_owned()),
+            },
+        }
+    }
+
+    /// Why a remote server did not answer a request, where its own error does not say it.
+    fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
+        match (&self.wire, request) {
+            (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
+            (Wire::Remote(_) | Wire::Process(..), _) => None,
+        }
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) enum UpstreamError {
     Start(String),
     #[error("it failed to start {ago_s} s ago: {reason}; retry in {retry_s} s")]
     Waiting { reason: String, ago_s: u64, retry_s: u64 },
+    #[error("{why}; log in with `codexec servers login {server}`")]
+    NeedsLogin { why: String, server: String },
     #[error("it ended ({0})")]
     Ended(String),
     #[error("it could not be asked: {0}")]
@@ -63,7 +65,9 @@ impl UpstreamError {
                 Verdict::Failed
             }
             UpstreamError::Busy { retry_after } => Verdict::Busy(*retry_after),
-            UpstreamError::NoSuchMethod | UpstreamError::Refused(_) => Verdict::Answered,
+            UpstreamError::NoSuchMethod
+            | UpstreamError::Refused(_)
+            | UpstreamError::NeedsLogin { .. } => Verdict::Answered,
             // A start has its own way of waiting; and the rest never reached the server.
             UpstreamError::Start(_)
             | UpstreamError::Waiting { .. }

@@ -7,12 +7,12 @@ use codexec_types::lenient_json;
 use rmcp::{
     RoleClient,
     model::{
-        CustomResult, ErrorCode, ErrorData, InitializeResult, NumberOrString, ServerCapabilities,
-        ServerResult,
+        CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeResult, NumberOrString,
+        ServerCapabilities, ServerResult,
     },
     service::RxJsonRpcMessage,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     lane::Waiting,
@@ -30,8 +30,10 @@ pub(super) struct InFlight {
     calls: Arc<Waiting>,
     /// rmcp's own.
     pub(super) ids: HashSet<i64>,
-    /// The one request whose result must be typed.
+    /// The request whose result must be typed.
     pub(super) initialize: Option<i64>,
+    /// The same, from 2026-07-28 on.
+    pub(super) discover: Option<i64>,
 }
 
 impl InFlight {
@@ -55,6 +57,11 @@ impl InFlight {
                 let result = ServerResult::InitializeResult(initialize_result(result));
                 Message::response(result, number)
             }
+            Ok(result) if self.discover == Some(id) => match discover_result(result) {
+                Some(result) => Message::response(ServerResult::DiscoverResult(result), number),
+                // It knows nothing of discovery and answers everything.
+                None => unknown_method(id),
+            },
             Ok(result) => {
                 Message::response(ServerResult::CustomResult(CustomResult(result)), number)
             }
@@ -137,11 +144,36 @@ fn initialize_result(result: Value) -> InitializeResult {
     })
 }
 
-fn error_data(error: &Value) -> ErrorData {
+/// The same. `None`: it is none.
+fn discover_result(mut result: Value) -> Option<DiscoverResult> {
+    let fields = result.as_object_mut()?;
+    fields.get("supportedVersions")?.as_array()?;
+    let defaults = [
+        ("resultType", json!("complete")),
+        ("capabilities", json!({})),
+        ("ttlMs", json!(0)),
+        ("cacheScope", json!("private")),
+    ];
+    for (field, default) in defaults {
+        fields.entry(field).or_insert(default);
+    }
+    serde_json::from_value(result).ok()
+}
+
+fn unknown_method(id: i64) -> Message {
+    let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no discovery", None);
+    Message::error(error, Some(NumberOrString::Number(id)))
+}
+
+pub(super) fn error_data(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str);
     let message = message.map_or_else(|| error.to_string(), str::to_owned);
-    ErrorData::new(code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode), message, None)
+    ErrorData::new(
+        code.map_or(ErrorCode::INTERNAL_ERROR, ErrorCode),
+        message,
+        error.get("data").cloned(),
+    )
 }
 
 #[cfg(test)]

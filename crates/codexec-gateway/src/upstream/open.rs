@@ -14,14 +14,15 @@ use super::{
     log::Log,
     outbox::Outbox,
     process::{Started, start},
+    remote,
     stdio::Stdio,
 };
-use crate::{RemoteConfig, ServerConfig, Settings, StdioConfig, TransportConfig};
+use crate::{ServerConfig, Settings, StdioConfig, TransportConfig};
 
 /// Connects and shakes hands, all before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
@@ -29,7 +30,9 @@ pub(super) async fn open(
             let log = Log::of(settings, &config.name);
             open_stdio(program, log, settings, deadline).await
         }
-        TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
+        TransportConfig::Remote(remote) => {
+            remote::open(&config.name, remote, settings, deadline).await
+        }
     }
 }
 
@@ -74,12 +77,4 @@ async fn open_stdio(
             Err(UpstreamError::Start(format!("it was not ready within {seconds} s{words}")))
         }
     }
-}
-
-async fn open_remote(
-    remote: &RemoteConfig,
-    _settings: &Settings,
-    _deadline: Instant,
-) -> Result<Connection, UpstreamError> {
-    Err(UpstreamError::Start(format!("{} is remote, which is not supported yet", remote.url)))
 }

@@ -1,0 +1,17 @@
+use codexec_types::ServerName;
+use url::Url;
+
+use super::Gateway;
+use crate::{LoggedIn, LoginError, login};
+
+impl Gateway {
+    /// Logs in to one of the servers; see [`login`]. What waits for it is tried again by itself.
+    pub async fn log_in(
+        &self,
+        server: &ServerName,
+        show: impl FnOnce(&Url),
+    ) -> Result<LoggedIn, LoginError> {
+        let upstream = self.upstream(server).ok_or(LoginError::Unknown)?;
+        login(upstream.config(), &self.inner.shared.settings, show).await
+    }
+}

@@ -1,0 +1,71 @@
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+use crate::{Warden, keyring::tests::with_keyring};
+
+fn without_keyring() -> Settings {
+    Settings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none())
+}
+
+fn grant() -> Grant {
+    serde_json::from_value(serde_json::json!({
+        "server": "https://mcp.example.com/mcp",
+        "issuer": "https://login.example.com",
+        "resource": "https://mcp.example.com/mcp",
+        "token_endpoint": "https://login.example.com/token",
+        "client_id": "client",
+        "client_secret": null,
+        "is_secret_in_body": false,
+        "scopes": [],
+        "access_token": "hunter2",
+        "refresh_token": "hunter3",
+        "expires_at": null,
+    }))
+    .expect("a grant")
+}
+
+#[tokio::test]
+async fn rem_4_tokens_are_for_their_owner_alone() {
+    let home = tempfile::tempdir().expect("a directory");
+    let store = Store::new(home.path(), &ServerName::new("s").expect("a name"));
+    let settings = without_keyring();
+    assert_eq!(store.load(&settings).await, Kept::default());
+    let kept = Kept { grant: Some(grant()), ..Kept::default() };
+    assert_eq!(store.save(kept.clone(), &settings).await.expect("saved"), kept);
+    assert_eq!(store.load(&settings).await, kept);
+    let mode = |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
+    assert_eq!(mode(&home.path().join("tokens")), 0o700);
+    assert_eq!(mode(&home.path().join("tokens/s.json")), 0o600);
+    assert!(!format!("{kept:?}").contains("hunter"), "{kept:?}");
+    let names: Vec<_> = std::fs::read_dir(home.path().join("tokens")).expect("there").collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+#[tokio::test]
+async fn a_broken_file_is_no_grant() {
+    let home = tempfile::tempdir().expect("a directory");
+    let store = Store::new(home.path(), &ServerName::new("s").expect("a name"));
+    let settings = without_keyring();
+    let kept = Kept { grant: Some(grant()), ..Kept::default() };
+    store.save(kept, &settings).await.expect("saved");
+    std::fs::write(&store.path, "{\"grant\": {\"server\": ").expect("written");
+    assert_eq!(store.load(&settings).await, Kept::default());
+}
+
+#[tokio::test]
+#[cfg_attr(target_os = "macos", ignore = "the keyring there has another program")]
+async fn rem_4_what_the_keyring_has_is_in_no_file() {
+    let home = tempfile::tempdir().expect("a directory");
+    let bin = tempfile::tempdir().expect("a directory");
+    let settings = with_keyring(bin.path());
+    let store = Store::new(home.path(), &ServerName::new("s").expect("a name"));
+    let kept = Kept { grant: Some(grant()), ..Kept::default() };
+    let expected = Kept { is_in_keyring: true, ..kept.clone() };
+    assert_eq!(store.save(kept, &settings).await.expect("saved"), expected);
+    assert_eq!(store.load(&settings).await, expected);
+    let file = std::fs::read_to_string(home.path().join("tokens/s.json")).expect("there");
+    assert!(!file.contains("hunter"), "{file}");
+    // The keyring was emptied: the user logs in again.
+    std::fs::remove_file(bin.path().join("login-s.secret")).expect("removed");
+    assert_eq!(store.load(&settings).await.grant, None);
+}

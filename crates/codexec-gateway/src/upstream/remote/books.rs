@@ -1,0 +1,90 @@
+//! What is known of one remote server and of the requests to it.
+
+use std::sync::Arc;
+
+use std::collections::HashMap;
+
+use reqwest::header::HeaderValue;
+use rmcp::model::ServerResult;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    outgoing::Outgoing,
+    params::{Mirrored, mirrored},
+};
+use crate::{
+    clean::clean_line,
+    upstream::{
+        connection::News,
+        incoming::{InFlight, Message},
+        theirs::Theirs,
+    },
+};
+
+const MIRRORED_TOOLS: usize = 5_000;
+
+#[derive(Default)]
+pub(super) struct Books {
+    pub(super) in_flight: InFlight,
+    pub(super) calls: HashMap<i64, CancellationToken>,
+    /// What a server before 2026-07-28 said at the handshake.
+    pub(super) session: Option<HeaderValue>,
+    pub(super) version: Option<HeaderValue>,
+    pub(super) mirrored: HashMap<String, Vec<Mirrored>>,
+    pub(super) is_modern: bool,
+    /// The server will say when its tools change, to who asks for it.
+    pub(super) tells_changes: bool,
+}
+
+impl Books {
+    pub(super) fn new(news: News) -> Books {
+        let in_flight = InFlight::new(Arc::default(), Theirs::new(news));
+        Books { in_flight, ..Books::default() }
+    }
+
+    /// Takes out of an answer what later requests need to know.
+    pub(super) fn learn(&mut self, message: &mut Message, of: Option<&Outgoing>) {
+        let Message::Response(response) = message else { return };
+        match &mut response.result {
+            ServerResult::InitializeResult(result) => {
+                let version = HeaderValue::from_str(result.protocol_version.as_str());
+                self.version = version.ok();
+            }
+            ServerResult::DiscoverResult(result) => {
+                let tools = result.capabilities.tools.as_ref();
+                self.tells_changes = tools.is_some_and(|it| it.list_changed == Some(true));
+            }
+            ServerResult::CustomResult(result)
+                if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>
+            {
+                self.learn_tools(&mut result.0);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes out the tools that cannot be called as they want to be.
+    fn learn_tools(&mut self, list: &mut Value) {
+        let Some(tools) = list.get_mut("tools").and_then(Value::as_array_mut) else { return };
+        tools.retain(|tool| {
+            let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
+            match mirrored(tool.get("inputSchema").unwrap_or(&Value::Null)) {
+                Ok(found) if found.is_empty() => {
+                    self.mirrored.remove(name);
+                    true
+                }
+                Ok(found) => {
+                    if self.mirrored.len() < MIRRORED_TOOLS {
+                        self.mirrored.insert(name.to_owned(), found);
+                    }
+                    true
+                }
+                Err(error) => {
+                    tracing::warn!(tool = %clean_line(name), %error, "left out");
+                    false
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! A stream of server-sent events, cut into events of bounded size. The data stays bytes: what is
+//! not UTF-8 is for the reader of messages to repair.
+
+use std::time::Duration;
+
+use codexec_types::{Line, LineBuffer};
+
+/// An id that is longer is not kept; nobody needs to resume from it.
+const ID_BYTES: usize = 1 << 10;
+/// What is kept of an event that is too long: enough to see whose it was.
+const HEAD_BYTES: usize = 4 << 10;
+
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Event {
+    /// Empty means `message`.
+    pub(super) kind: String,
+    pub(super) data: Vec<u8>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Parsed {
+    Event(Event),
+    /// Said as soon as it is known, with the beginning of its data.
+    TooLong(Vec<u8>),
+}
+
+pub(super) struct Events {
+    lines: LineBuffer,
+    max_bytes: usize,
+    current: Event,
+    /// The rest of an event that is given up is dropped.
+    is_dropping: bool,
+    is_first_line: bool,
+    /// Where a broken stream can be resumed.
+    pub(super) last_id: Option<String>,
+    /// How long the server wants us to wait before that.
+    pub(super) retry: Option<Duration>,
+}
+
+impl Events {
+    pub(super) fn new(max_bytes: usize) -> Events {
+        Events {
+            // The field's name stands before the data.
+            lines: LineBuffer::new(max_bytes.saturating_add(16)),
+            max_bytes,
+            current: Event::default(),
+            is_dropping: false,
+            is_first_line: true,
+            last_id: None,
+            retry: None,
+        }
+    }
+
+    /// A new stream goes on where this one broke off.
+    pub(super) fn restart(&mut self) {
+        let (last_id, retry) = (self.last_id.take(), self.retry);
+        *self = Events { last_id, retry, ..Events::new(self.max_bytes) };
+    }
+
+    /// Takes what was read. Call [`Events::next`] until it gives nothing.
+    pub(super) fn push(&mut self, read: &[u8]) {
+        self.lines.push(read);
+    }
+
+    pub(super) fn next(&mut self) -> Option<Parsed> {
+        while let Some(line) = self.lines.next_line() {
+            let line = match line {
+                Line::Whole(line) => line,
+                Line::TooLong { head } => {
+                    let head = head.strip_prefix(b"data:").unwrap_or(&head).to_vec();
+                    self.current = Event::default();
+                    if std::mem::replace(&mut self.is_dropping, true) {
+                        continue;
+                    }
+                    return Some(Parsed::TooLong(head));
+                }
+            };
+            let line = if std::mem::take(&mut self.is_first_line) {
+                line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line)
+            } else {
+                &line
+            };
+            if line.is_empty() {
+                self.is_dropping = false;
+                let event = std::mem::take(&mut self.current);
+                // Without data it is no event; its id counts all the same.
+                if !event.data.is_empty() {
+                    return Some(Parsed::Event(event));
+                }
+            } else if !self.is_dropping {
+                self.field(line);
+                if self.current.data.len() > self.max_bytes {
+                    let mut event = std::mem::take(&mut self.current);
+                    event.data.truncate(HEAD_BYTES);
+                    self.is_dropping = true;
+                    return Some(Parsed::TooLong(event.data));
+                }
+            }
+        }
+        None
+    }
+
+    fn field(&mut self, line: &[u8]) {
+        let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
+        let (name, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => {
+                if !self.current.data.is_empty() {
+                    self.current.data.push(b'\n');
+                }
+                self.current.data.extend_from_slice(value);
+            }
+            b"event" => self.current.kind = text(value).unwrap_or_default(),
+            b"id" => {
+                if let Some(id) = text(value).filter(|id| !id.contains('\0')) {
+                    self.last_id = Some(id).filter(|id| !id.is_empty());
+                }
+            }
+            b"retry" => {
+                let ms = text(value).and_then(|ms| ms.parse().ok());
+                self.retry = ms.map(Duration::from_millis).or(self.retry);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn text(value: &[u8]) -> Option<String> {
+    let value = value.get(..ID_BYTES).map_or(Some(value), |_| None)?;
+    std::str::from_utf8(value).ok().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests;

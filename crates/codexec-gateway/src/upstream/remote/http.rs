@@ -1,0 +1,165 @@
+//! THREAT[REM-1]: Streamable HTTP. Every message is a request of its own, in a task of its own,
+//! which ends with its caller; what servers send is bounded, and a failure is its request's.
+
+use std::{convert::Infallible, sync::Arc};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientNotification, JsonRpcMessage, NumberOrString},
+    service::TxJsonRpcMessage,
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    exchange::exchange,
+    headers::{headers, version_of},
+    link::{CONTROL, Ends, Link},
+    listen,
+    outgoing::Outgoing,
+    troubles::Troubles,
+};
+use crate::upstream::incoming::Message;
+
+/// Messages that wait for rmcp to take them.
+const QUEUED: usize = 256;
+
+pub(super) struct Http {
+    link: Arc<Link>,
+    inbox: mpsc::Receiver<Message>,
+}
+
+impl Http {
+    pub(super) fn new(ends: Ends) -> Http {
+        let (sender, inbox) = mpsc::channel(QUEUED);
+        Http { link: Arc::new(Link::new(ends, sender)), inbox }
+    }
+
+    pub(super) fn troubles(&self) -> Arc<Troubles> {
+        self.link.troubles.clone()
+    }
+}
+
+impl Transport<RoleClient> for Http {
+    type Error = Infallible;
+
+    /// A request is on its way when this returns; anything else has arrived.
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        let link = self.link.clone();
+        async move {
+            match &item {
+                JsonRpcMessage::Request(request) => {
+                    if let NumberOrString::Number(id) = request.id {
+                        send_request(link, outgoing_of(&item), id);
+                    }
+                }
+                JsonRpcMessage::Notification(notification) => {
+                    let cancelled = match &notification.notification {
+                        ClientNotification::CancelledNotification(it) => {
+                            it.params.request_id.clone()
+                        }
+                        _ => None,
+                    };
+                    tell(link, outgoing_of(&item), cancelled).await;
+                }
+                JsonRpcMessage::Response(response) => {
+                    link.answered(&response.id);
+                    tell(link, outgoing_of(&item), None).await;
+                }
+                JsonRpcMessage::Error(error) => {
+                    if let Some(id) = &error.id {
+                        link.answered(id);
+                    }
+                    tell(link, outgoing_of(&item), None).await;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        tokio::select! {
+            biased;
+            message = self.inbox.recv() => message,
+            () = self.link.gone.cancelled() => None,
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        self.link.delete_session().await;
+        self.link.gone.cancel();
+        Ok(())
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.link.gone.cancel();
+    }
+}
+
+fn outgoing_of(item: &TxJsonRpcMessage<RoleClient>) -> (Value, Option<String>) {
+    let message = serde_json::to_value(item).unwrap_or_default();
+    let version = version_of(&message).map(str::to_owned);
+    (message, version)
+}
+
+fn made(link: &Link, (message, version): (Value, Option<String>), id: Option<i64>) -> Outgoing {
+    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let headers = version.as_deref().map(|version| {
+        let tool = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
+        let mirrored = if method == "tools/call" { link.mirrored(tool) } else { Vec::new() };
+        headers(&message, version, &mirrored)
+    });
+    Outgoing {
+        id,
+        method,
+        body: serde_json::to_vec(&message).unwrap_or_default(),
+        headers: headers.unwrap_or_default(),
+        is_modern: version.is_some(),
+    }
+}
+
+fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
+    let outgoing = made(&link, message, Some(id));
+    let unwanted = link.begin(id, &outgoing);
+    tokio::spawn(async move {
+        let exchanged = tokio::select! {
+            exchanged = exchange(&link, &outgoing) => exchanged,
+            () = unwanted.cancelled() => return,
+        };
+        link.ended(id);
+        if let Err(error) = exchanged {
+            link.fail(&outgoing, error).await;
+        } else if link.tells_changes() {
+            tokio::spawn(listen::to_changes(link, outgoing));
+        }
+    });
+}
+
+/// Sends what has no answer, and does not wait for it for ever.
+async fn tell(
+    link: Arc<Link>,
+    message: (Value, Option<String>),
+    cancelled: Option<NumberOrString>,
+) {
+    if let Some(NumberOrString::Number(id)) = cancelled {
+        link.cancel(id);
+        // From 2026-07-28 on, a stream that is closed says it.
+        if link.is_modern() {
+            return;
+        }
+    }
+    let outgoing = made(&link, message, None);
+    let told = tokio::select! {
+        told = timeout(CONTROL, exchange(&link, &outgoing)) => told,
+        () = link.gone.cancelled() => return,
+    };
+    if outgoing.method == "notifications/initialized" && matches!(told, Ok(Ok(()))) {
+        tokio::spawn(listen::to_stream(link));
+    }
+}

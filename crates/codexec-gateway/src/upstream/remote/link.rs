@@ -1,0 +1,306 @@
+//! What all requests to one remote server share.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use reqwest::{
+    Client, RequestBuilder, Response, StatusCode,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName},
+};
+use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::{
+    books::Books,
+    headers::{SESSION, VERSION},
+    outgoing::Outgoing,
+    params::Mirrored,
+    refusal,
+    troubles::Troubles,
+};
+use crate::{
+    oauth::Account,
+    upstream::{
+        UpstreamError,
+        connection::News,
+        incoming::{InFlight, Message, read},
+    },
+    web,
+};
+
+/// From sending a request to the first byte of its answer there is the caller's own limit; for
+/// what has no caller there is this one.
+pub(super) const CONTROL: Duration = Duration::from_secs(15);
+const SESSION_BYTES: usize = 1 << 10;
+
+pub(super) struct Link {
+    client: Client,
+    pub(super) url: Url,
+    /// Where messages go, if not there.
+    endpoint: OnceLock<Url>,
+    /// The user's own, secrets among them.
+    headers: HeaderMap,
+    account: Arc<Account>,
+    pub(super) max_bytes: usize,
+    inbox: mpsc::Sender<Message>,
+    books: Mutex<Books>,
+    pub(super) troubles: Arc<Troubles>,
+    /// Nothing more will come.
+    pub(super) gone: CancellationToken,
+}
+
+/// What a link is made from.
+#[derive(Clone)]
+pub(super) struct Ends {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    pub(super) account: Arc<Account>,
+    pub(super) max_bytes: usize,
+    pub(super) gone: CancellationToken,
+    pub(super) news: News,
+}
+
+impl Link {
+    pub(super) fn new(ends: Ends, inbox: mpsc::Sender<Message>) -> Link {
+        Link {
+            client: ends.client,
+            url: ends.url,
+            endpoint: OnceLock::new(),
+            headers: ends.headers,
+            account: ends.account,
+            max_bytes: ends.max_bytes,
+            inbox,
+            books: Mutex::new(Books::new(ends.news)),
+            troubles: Arc::default(),
+            gone: ends.gone,
+        }
+    }
+
+    pub(super) fn post_to(&self, endpoint: Url) {
+        let _ = self.endpoint.set(endpoint);
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn with_in_flight<T>(&self, work: impl FnOnce(&mut InFlight) -> T) -> T {
+        work(&mut self.books().in_flight)
+    }
+
+    pub(super) fn waits_for(&self, request: i64) -> bool {
+        self.books().in_flight.ids.contains(&request)
+    }
+
+    /// Remembers a request; the token ends when nobody wants it any more.
+    pub(super) fn begin(&self, id: i64, outgoing: &Outgoing) -> CancellationToken {
+        let mut books = self.books();
+        books.in_flight.ids.insert(id);
+        books.is_modern = outgoing.is_modern;
+        match outgoing.method.as_str() {
+            "initialize" => books.in_flight.initialize = Some(id),
+            "server/discover" => books.in_flight.discover = Some(id),
+            _ => {}
+        }
+        let token = self.gone.child_token();
+        books.calls.insert(id, token.clone());
+        token
+    }
+
+    /// The task of a request has ended.
+    pub(super) fn ended(&self, id: i64) {
+        self.books().calls.remove(&id);
+    }
+
+    pub(super) fn cancel(&self, id: i64) {
+        let mut books = self.books();
+        books.in_flight.ids.remove(&id);
+        if let Some(call) = books.calls.remove(&id) {
+            call.cancel();
+        }
+    }
+
+    pub(super) fn mirrored(&self, tool: &str) -> Vec<Mirrored> {
+        self.books().mirrored.get(tool).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn is_modern(&self) -> bool {
+        self.books().is_modern
+    }
+
+    /// True once: whoever sees it sees to it.
+    pub(super) fn tells_changes(&self) -> bool {
+        std::mem::take(&mut self.books().tells_changes)
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.books().session.is_some()
+    }
+
+    /// What the handshake of an older server told us, learned from the answer to it.
+    pub(super) fn learn_session(&self, response: &Response) {
+        let session = response.headers().get(SESSION).filter(|id| id.len() <= SESSION_BYTES);
+        if let Some(session) = session {
+            self.books().session = Some(session.clone());
+        }
+    }
+
+    /// Reads what the server said, as an answer to `of` or on its own, and hands it on; `false`
+    /// when it is junk.
+    pub(super) async fn take(&self, data: &[u8], of: Option<&Outgoing>) -> bool {
+        let (messages, replies) = self.with_in_flight(|in_flight| {
+            in_flight.theirs.refresh();
+            let messages = read(data, in_flight);
+            (messages, in_flight.theirs.replies())
+        });
+        let is_read = messages.is_some();
+        self.deliver(messages.unwrap_or_default(), of).await;
+        for reply in replies {
+            // A server that does not take its answers does not get them.
+            let _ = timeout(CONTROL, self.post(&Outgoing::reply(&reply))).await;
+        }
+        is_read
+    }
+
+    /// rmcp has answered one of the server's requests.
+    pub(super) fn answered(&self, id: &NumberOrString) {
+        let id = serde_json::to_string(id).unwrap_or_default();
+        self.books().in_flight.theirs.answered(&id);
+    }
+
+    /// Hands messages on to rmcp.
+    pub(super) async fn deliver(&self, messages: Vec<Message>, of: Option<&Outgoing>) {
+        for mut message in messages {
+            self.books().learn(&mut message, of);
+            // Without a receiver there is nobody left to tell.
+            let _ = self.inbox.send(message).await;
+        }
+    }
+
+    /// The caller learns why; if it was the handshake, the connection is over.
+    pub(super) async fn fail(&self, outgoing: &Outgoing, error: UpstreamError) {
+        if outgoing.is_handshake() {
+            self.end(error);
+            return;
+        }
+        let Some(id) = outgoing.id else { return };
+        if !self.with_in_flight(|in_flight| in_flight.ids.remove(&id)) {
+            return;
+        }
+        let words = ErrorData::new(ErrorCode::INTERNAL_ERROR, error.to_string(), None);
+        self.troubles.note(id, error);
+        self.deliver(vec![Message::error(words, Some(NumberOrString::Number(id)))], None).await;
+    }
+
+    /// The server knows nothing of us any more.
+    pub(super) fn end_session(&self, error: UpstreamError) {
+        self.books().session = None;
+        self.end(error);
+    }
+
+    pub(super) fn end(&self, error: UpstreamError) {
+        self.troubles.end(error);
+        self.gone.cancel();
+    }
+
+    /// Sends it, with a credential if there is one, which is renewed once if it is refused.
+    pub(super) async fn post(&self, outgoing: &Outgoing) -> Result<Response, UpstreamError> {
+        let request = || {
+            let url = self.endpoint.get().unwrap_or(&self.url);
+            let request = self.client.post(url.clone()).body(outgoing.body.clone());
+            let request = request.header(CONTENT_TYPE, "application/json");
+            let request = request.header(ACCEPT, "application/json, text/event-stream");
+            self.with_books(request, outgoing.is_handshake()).headers(outgoing.headers.clone())
+        };
+        self.send(request).await
+    }
+
+    /// Asks for a stream of what the server wants to say, from where the last one ended.
+    pub(super) async fn get(&self, last_id: Option<&str>) -> Result<Response, UpstreamError> {
+        let request = || {
+            let request = self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream");
+            let request = self.with_books(request, false);
+            match last_id {
+                Some(id) => request.header(HeaderName::from_static("last-event-id"), id),
+                None => request,
+            }
+        };
+        self.send(request).await
+    }
+
+    /// Tells an older server that its session is over.
+    pub(super) async fn delete_session(&self) {
+        if self.has_session() {
+            let request = || self.with_books(self.client.delete(self.url.clone()), false);
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.send(request)).await;
+        }
+    }
+
+    fn with_books(&self, mut request: RequestBuilder, is_handshake: bool) -> RequestBuilder {
+        request = request.headers(self.headers.clone());
+        let books = self.books();
+        if is_handshake {
+            return request;
+        }
+        if let Some(session) = &books.session {
+            request = request.header(SESSION, session.clone());
+        }
+        if let Some(version) = &books.version {
+            request = request.header(VERSION, version.clone());
+        }
+        request
+    }
+
+    /// THREAT[REM-4]: the one credential that goes out is the one that was made for this server.
+    async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, UpstreamError> {
+        let mut token = self.account.token().await;
+        let mut is_renewed = false;
+        loop {
+            let mut request = request();
+            if let Some(token) =
+                token.as_ref().filter(|_| !self.headers.contains_key(AUTHORIZATION))
+            {
+                request = request.bearer_auth(token);
+            }
+            let sent = request.send().await;
+            let response = sent.map_err(|error| self.unsent(&error))?;
+            let is_refused = response.status() == StatusCode::UNAUTHORIZED;
+            if is_refused
+                && !is_renewed
+                && let Some(old) = &token
+            {
+                is_renewed = true;
+                if let Some(new) = self.account.renewed(old).await {
+                    token = Some(new);
+                    continue;
+                }
+            }
+            refusal::note_scopes(&response, &self.account).await;
+            return Ok(response);
+        }
+    }
+
+    /// It does not know us, or not well enough.
+    pub(super) fn unwelcome(&self, why: &str) -> UpstreamError {
+        if self.headers.contains_key(AUTHORIZATION) {
+            let why = "it does not take the Authorization header of its entry".to_owned();
+            return UpstreamError::Refused(why);
+        }
+        let server = self.account.name().to_string();
+        UpstreamError::NeedsLogin { why: why.to_owned(), server }
+    }
+
+    fn unsent(&self, error: &reqwest::Error) -> UpstreamError {
+        let why = web::why(error);
+        if error.is_connect() {
+            // Whatever was promised over this connection, nobody is there to keep it.
+            self.end(UpstreamError::Start(why.clone()));
+        }
+        UpstreamError::Unreachable(why)
+    }
+}

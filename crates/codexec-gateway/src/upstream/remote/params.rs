@@ -1,0 +1,118 @@
+//! `x-mcp-header` in a tool's schema: which arguments a server wants to see in headers.
+
+use std::collections::HashSet;
+
+use reqwest::header::HeaderName;
+use serde_json::{Map, Value};
+
+/// A tool that asks for more is not called.
+const HEADERS: usize = 32;
+const DEPTH: usize = 32;
+const KEY: &str = "x-mcp-header";
+
+/// One argument, and the header it goes into.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mirrored {
+    pub(super) name: HeaderName,
+    path: Vec<String>,
+}
+
+impl Mirrored {
+    pub(super) fn argument<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        self.path.iter().try_fold(arguments, |value, key| value.get(key))
+    }
+}
+
+/// Why a tool cannot be called as its server wants it.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub(super) enum BadHeader {
+    #[error("`x-mcp-header` stands where no argument is")]
+    Misplaced,
+    #[error("`x-mcp-header` is not the name of a header")]
+    Name,
+    #[error("`x-mcp-header` names one header twice")]
+    Twice,
+    #[error("`x-mcp-header` is on an argument that is no string, integer or boolean")]
+    Type,
+    #[error("there are too many `x-mcp-header`")]
+    Many,
+}
+
+/// The arguments that a tool with this schema wants in headers.
+pub(super) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadHeader> {
+    let mut found = Vec::new();
+    let Some(schema) = schema.as_object() else { return Ok(found) };
+    if schema.contains_key(KEY) {
+        return Err(BadHeader::Misplaced);
+    }
+    look_into(schema, &mut Vec::new(), &mut found)?;
+    let mut names = HashSet::new();
+    if !found.iter().all(|header| names.insert(&header.name)) {
+        return Err(BadHeader::Twice);
+    }
+    if found.len() > HEADERS {
+        return Err(BadHeader::Many);
+    }
+    Ok(found)
+}
+
+/// `path` leads to `schema`, through `properties` alone.
+fn look_into(
+    schema: &Map<String, Value>,
+    path: &mut Vec<String>,
+    found: &mut Vec<Mirrored>,
+) -> Result<(), BadHeader> {
+    if path.len() > DEPTH {
+        return Err(BadHeader::Misplaced);
+    }
+    for (key, value) in schema {
+        match (key.as_str(), value.as_object()) {
+            (KEY | "default" | "const" | "enum" | "examples", _) => {}
+            ("properties", Some(properties)) => {
+                for (name, property) in properties {
+                    let Some(property) = property.as_object() else { continue };
+                    path.push(name.clone());
+                    if let Some(header) = property.get(KEY) {
+                        found.push(Mirrored {
+                            name: header_name(header, property)?,
+                            path: path.clone(),
+                        });
+                    }
+                    look_into(property, path, found)?;
+                    path.pop();
+                }
+            }
+            (_, _) if names_header(value, DEPTH) => return Err(BadHeader::Misplaced),
+            (_, _) => {}
+        }
+    }
+    Ok(())
+}
+
+fn header_name(header: &Value, property: &Map<String, Value>) -> Result<HeaderName, BadHeader> {
+    let kind = property.get("type").and_then(Value::as_str);
+    if !matches!(kind, Some("string" | "integer" | "boolean")) {
+        return Err(BadHeader::Type);
+    }
+    let name = header.as_str().filter(|name| !name.is_empty()).ok_or(BadHeader::Name)?;
+    HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()).map_err(|_| BadHeader::Name)
+}
+
+/// Off the path of `properties` it may stand nowhere, except as data.
+fn names_header(value: &Value, depth: usize) -> bool {
+    if depth == 0 {
+        return false;
+    }
+    match value {
+        Value::Object(object) => object.iter().any(|(key, value)| match key.as_str() {
+            KEY => true,
+            "default" | "const" | "enum" | "examples" => false,
+            _ => names_header(value, depth - 1),
+        }),
+        Value::Array(items) => items.iter().any(|item| names_header(item, depth - 1)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What a server means by an HTTP status that is not a success.
+
+use std::time::Duration;
+
+use reqwest::{
+    Response, StatusCode,
+    header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
+};
+
+use super::link::Link;
+use crate::{
+    clean::{clean_line, cut},
+    oauth::{Account, Challenge},
+    upstream::UpstreamError,
+};
+
+/// A server does not decide that we wait for ever.
+const USUAL_WAIT: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// What there is to say without reading the body; `None` when the body may say more.
+pub(super) fn of_status(
+    link: &Link,
+    response: &Response,
+    has_session: bool,
+) -> Option<UpstreamError> {
+    let status = response.status();
+    match status {
+        StatusCode::UNAUTHORIZED => Some(link.unwelcome("it wants a login")),
+        StatusCode::FORBIDDEN if challenge(response).is_some_and(|it| it.is_about_scope) => {
+            Some(link.unwelcome("it wants more rights than the login gave"))
+        }
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            Some(UpstreamError::Busy { retry_after: retry_after(response) })
+        }
+        StatusCode::NOT_FOUND if has_session => {
+            Some(UpstreamError::Ended("its session is over".to_owned()))
+        }
+        _ if status.is_redirection() => Some(UpstreamError::Refused(redirected(response))),
+        _ => None,
+    }
+}
+
+/// A body that is not of MCP, in a sentence.
+pub(super) fn of_body(status: StatusCode, body: &[u8]) -> UpstreamError {
+    let text = cut(&clean_line(&String::from_utf8_lossy(body)), 200);
+    let is_page = text.trim_start().starts_with('<');
+    UpstreamError::Refused(if text.trim().is_empty() || is_page {
+        format!("it answered with HTTP {status}")
+    } else {
+        format!("it answered with HTTP {status}: {text}")
+    })
+}
+
+pub(super) fn challenge(response: &Response) -> Option<Challenge> {
+    let headers = response.headers().get_all(WWW_AUTHENTICATE).into_iter();
+    headers
+        .filter_map(|header| header.to_str().ok())
+        .find_map(|it| Challenge::read(it, response.url()))
+}
+
+/// The next login asks for what this answer says is missing.
+pub(super) async fn note_scopes(response: &Response, account: &Account) {
+    let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    if is_refused && let Some(challenge) = challenge(response) {
+        account.note(&challenge).await;
+    }
+}
+
+/// A date instead of seconds is rare enough not to be read.
+fn retry_after(response: &Response) -> Duration {
+    let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let seconds = value.and_then(|value| value.trim().parse().ok());
+    seconds.map_or(USUAL_WAIT, Duration::from_secs).min(LONGEST_WAIT)
+}
+
+fn redirected(response: &Response) -> String {
+    let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+    let place = location.and_then(|to| response.url().join(to).ok());
+    match place {
+        Some(place) => format!(
+            "it sends us to another place ({}); name that in its entry if you trust it",
+            cut(&clean_line(&place.origin().ascii_serialization()), 100),
+        ),
+        None => "it sends us to another place without saying which".to_owned(),
+    }
+}

@@ -1,0 +1,238 @@
+//! HTTP as it was before 2025-03-26: one stream of events for all that the server says, and an
+//! address, which is the first event, for all that we say.
+
+use std::{convert::Infallible, sync::Arc};
+
+use reqwest::Response;
+use rmcp::{
+    RoleClient,
+    model::{ClientNotification, JsonRpcMessage, NumberOrString},
+    service::TxJsonRpcMessage,
+    transport::Transport,
+};
+use serde_json::Value;
+use tokio::{sync::mpsc, time::timeout};
+use url::Url;
+
+use super::{
+    event::{Events, Parsed},
+    exchange::is_stream,
+    link::{CONTROL, Ends, Link},
+    outgoing::Outgoing,
+    refusal,
+    troubles::Troubles,
+};
+use crate::{
+    upstream::{
+        UpstreamError,
+        incoming::{Message, too_long},
+    },
+    web::{self, BodyError},
+};
+
+const QUEUED: usize = 256;
+/// What may come before the address, or mean nothing after it.
+const JUNK_EVENTS: u32 = 10_000;
+const REFUSAL_BYTES: usize = 16 << 10;
+
+pub(super) struct Sse {
+    link: Arc<Link>,
+    inbox: mpsc::Receiver<Message>,
+}
+
+impl Sse {
+    /// Opens the stream and waits for the address; the caller sees to it that this ends.
+    pub(super) async fn open(ends: Ends) -> Result<Sse, UpstreamError> {
+        let (sender, inbox) = mpsc::channel(QUEUED);
+        let link = Arc::new(Link::new(ends, sender));
+        let response = link.get(None).await?;
+        if let Some(error) = refusal::of_status(&link, &response, false) {
+            return Err(error);
+        }
+        if !response.status().is_success() || !is_stream(&response) {
+            return Err(refusal::of_body(response.status(), b""));
+        }
+        let mut stream = Stream { response, events: Events::new(link.max_bytes) };
+        let endpoint = endpoint(&mut stream, &link.url).await?;
+        link.post_to(endpoint);
+        let reading = link.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = listen(&reading, stream) => {}
+                () = reading.gone.cancelled() => {}
+            }
+        });
+        Ok(Sse { link, inbox })
+    }
+
+    pub(super) fn troubles(&self) -> Arc<Troubles> {
+        self.link.troubles.clone()
+    }
+}
+
+struct Stream {
+    response: Response,
+    events: Events,
+}
+
+impl Stream {
+    /// `None` when there are no more.
+    async fn next(&mut self) -> Option<Parsed> {
+        loop {
+            if let Some(parsed) = self.events.next() {
+                return Some(parsed);
+            }
+            let chunk = self.response.chunk().await.ok()??;
+            self.events.push(&chunk);
+        }
+    }
+}
+
+/// THREAT[REM-2]: what we say goes to the origin that the user named, whatever the server says.
+async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> {
+    let refused = |why: &str| UpstreamError::Refused(why.to_owned());
+    for _ in 0..JUNK_EVENTS {
+        match stream.next().await {
+            Some(Parsed::Event(event)) if event.kind == "endpoint" => {
+                let address = std::str::from_utf8(&event.data).ok();
+                let endpoint = address.and_then(|address| url.join(address.trim()).ok());
+                let endpoint = endpoint.filter(|endpoint| web::same_origin(url, endpoint));
+                return endpoint.ok_or_else(|| refused("it wants to be told things elsewhere"));
+            }
+            Some(Parsed::Event(_) | Parsed::TooLong(_)) => {}
+            None => break,
+        }
+    }
+    Err(refused("it did not say where it wants to be told things"))
+}
+
+async fn listen(link: &Link, mut stream: Stream) {
+    let mut junk = 0;
+    while let Some(parsed) = stream.next().await {
+        let is_read = match parsed {
+            Parsed::Event(event) => link.take(&event.data, None).await,
+            Parsed::TooLong(head) => {
+                let max_bytes = link.max_bytes;
+                let lost = link.with_in_flight(|it| too_long(&head, max_bytes, it));
+                link.deliver(lost, None).await;
+                false
+            }
+        };
+        junk = if is_read { 0 } else { junk + 1 };
+        if junk > JUNK_EVENTS {
+            break;
+        }
+    }
+    link.end(UpstreamError::Ended("it closed its stream of events".to_owned()));
+}
+
+impl Transport<RoleClient> for Sse {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        let link = self.link.clone();
+        async move {
+            let id = match &item {
+                JsonRpcMessage::Request(request) => number(&request.id),
+                JsonRpcMessage::Notification(notification) => {
+                    if let ClientNotification::CancelledNotification(cancelled) =
+                        &notification.notification
+                        && let Some(id) = cancelled.params.request_id.as_ref().and_then(number)
+                    {
+                        link.cancel(id);
+                    }
+                    None
+                }
+                JsonRpcMessage::Response(response) => {
+                    link.answered(&response.id);
+                    None
+                }
+                JsonRpcMessage::Error(error) => {
+                    if let Some(id) = &error.id {
+                        link.answered(id);
+                    }
+                    None
+                }
+            };
+            let outgoing = outgoing(&item, id);
+            match id {
+                Some(id) => {
+                    let unwanted = link.begin(id, &outgoing);
+                    tokio::spawn(async move {
+                        tokio::select! {
+                            () = tell(&link, &outgoing) => link.ended(id),
+                            () = unwanted.cancelled() => {}
+                        }
+                    });
+                }
+                None => tell(&link, &outgoing).await,
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        tokio::select! {
+            biased;
+            message = self.inbox.recv() => message,
+            () = self.link.gone.cancelled() => None,
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), Infallible>> + Send {
+        self.link.gone.cancel();
+        std::future::ready(Ok(()))
+    }
+}
+
+impl Drop for Sse {
+    fn drop(&mut self) {
+        self.link.gone.cancel();
+    }
+}
+
+fn number(id: &NumberOrString) -> Option<i64> {
+    match id {
+        NumberOrString::Number(id) => Some(*id),
+        NumberOrString::String(_) => None,
+    }
+}
+
+fn outgoing(item: &TxJsonRpcMessage<RoleClient>, id: Option<i64>) -> Outgoing {
+    let message = serde_json::to_value(item).unwrap_or_default();
+    let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+    Outgoing {
+        id,
+        method: method.to_owned(),
+        body: serde_json::to_vec(&message).unwrap_or_default(),
+        headers: reqwest::header::HeaderMap::new(),
+        is_modern: false,
+    }
+}
+
+/// The answer comes on the stream; here comes only a refusal.
+async fn tell(link: &Link, outgoing: &Outgoing) {
+    let told = async {
+        let response = link.post(outgoing).await?;
+        if let Some(error) = refusal::of_status(link, &response, false) {
+            return Err(error);
+        }
+        let status = response.status();
+        if status.is_success() {
+            return Ok(());
+        }
+        let body = match web::body(response, REFUSAL_BYTES).await {
+            Ok(body) | Err(BodyError::TooLong(body)) => body,
+            Err(BodyError::Broken) => Vec::new(),
+        };
+        Err(refusal::of_body(status, &body))
+    };
+    let told = timeout(CONTROL, told).await;
+    let told = told.unwrap_or(Err(UpstreamError::Timeout(CONTROL)));
+    if let Err(error) = told {
+        link.fail(outgoing, error).await;
+    }
+}
