@@ -124,6 +124,11 @@ pub struct Document {
 }
 
 impl Document {
+    /// How long a file of this client's may be: large, but not endless.
+    pub fn max_bytes(client: Client) -> u64 {
+        Dialect::of(client).syntax.max_bytes()
+    }
+
     /// As this client writes it.
     pub fn new(text: &str, client: Client) -> Document {
         let syntax = Dialect::of(client).syntax;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{CacheUse, Gateway, Parsed, Warden};
+use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
 use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
@@ -99,7 +99,10 @@ impl Parts {
     /// The same, and what is needed to follow the files that name servers.
     pub(crate) fn app_and_reload(self) -> anyhow::Result<(App, Reload)> {
         for problem in &self.found.problems {
-            tracing::warn!(%problem, "in a file that names servers");
+            match problem.effect {
+                Effect::LeftOut => tracing::warn!(%problem, "in a file that names servers"),
+                Effect::Kept => tracing::info!(%problem, "in a file that names servers"),
+            }
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;

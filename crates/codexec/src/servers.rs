@@ -20,8 +20,6 @@ pub(crate) use reload::Reload;
 use crate::config::Discovery;
 use crate::env;
 
-/// Files of other programs can be large, but not endless.
-const MAX_FILE_BYTES: u64 = 32 << 20;
 /// Files that an entry refers to: variables, secrets.
 const MAX_SMALL_FILE_BYTES: u64 = 64 << 10;
 /// Files of one folder.
@@ -240,7 +238,7 @@ fn key(place: &Place) -> (PathBuf, Reach) {
 }
 
 fn document(place: &Place) -> Option<Result<Document, String>> {
-    match read_text(&place.path, MAX_FILE_BYTES) {
+    match read_text(&place.path, Document::max_bytes(place.client)) {
         Ok(text) => Some(Ok(Document::new(&text, place.client))),
         Err(error) if is_absent(&error) && place.client != Client::Named => None,
         Err(error) => Some(Err(format!("it cannot be read: {error}"))),

@@ -36,6 +36,14 @@ impl Syntax {
         }
     }
 
+    /// Claude Code keeps its history beside its servers; the others keep settings.
+    pub(super) fn max_bytes(self) -> u64 {
+        match self {
+            Syntax::Json => 32 << 20,
+            Syntax::Toml | Syntax::Yaml => 1 << 20,
+        }
+    }
+
     pub(super) fn parse(self, text: &str) -> Result<Node, SyntaxError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match self {

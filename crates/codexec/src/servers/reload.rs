@@ -30,13 +30,17 @@ impl Reload {
         let folder = control::folder(&self.home).unwrap_or_else(|_| self.home.join("control"));
         let (files, mut folders) = self.sources.watched();
         folders.push(folder.clone());
-        let mut watch = Watch::new(files, folders).inspect_err(|error| {
-            tracing::warn!(%error, "changes of files are not told here; they are looked at instead");
-        });
+        let mut watch = told(Watch::new(files, folders));
         loop {
             let changed = match &mut watch {
-                Ok(watch) => watch.changed().await.unwrap_or_default(),
-                Err(_) => {
+                Some(watching) => match told(watching.changed().await) {
+                    Some(changed) => changed,
+                    None => {
+                        watch = None;
+                        continue;
+                    }
+                },
+                None => {
                     tokio::time::sleep(POLL).await;
                     HashSet::new()
                 }
@@ -83,4 +87,13 @@ impl Reload {
 
 fn problems(parsed: &Parsed) -> Vec<String> {
     parsed.problems.iter().map(ToString::to_string).collect()
+}
+
+/// Without inotify, or where it has no room left, we go on worse.
+fn told<T>(result: std::io::Result<T>) -> Option<T> {
+    result
+        .inspect_err(|error| {
+            tracing::warn!(%error, "changes of files are not told here; they are looked at instead");
+        })
+        .ok()
 }

@@ -6,15 +6,23 @@ use serde::{
 };
 use serde_saphyr::Spanned;
 
-use super::{MAX_DEPTH, MAX_VALUES, SyntaxError, number};
+use super::{MAX_DEPTH, SyntaxError, number};
 use crate::config::node::{Node, Tree};
+
+/// What an alias stands for counts every time: a few lines can stand for a million values.
+const MAX_VALUES: usize = 20_000;
 
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     if text.trim().is_empty() {
         return Ok(Node { line: 1, value: Tree::Null });
     }
     let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH, max_nodes: MAX_VALUES },
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_nodes: MAX_VALUES,
+            max_events: MAX_VALUES * 4,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_VALUES },
     };
     match serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options) {
         Ok(root) => Ok(node(root)),
