@@ -107,7 +107,7 @@ impl Gateway {
         let mut before = fleet.upstreams.clone();
         let mut upstreams = Vec::new();
         for config in servers {
-            let known = before.iter().position(|upstream| *upstream.config() == config);
+            let known = before.iter().position(|known| known.config().is_same_server(&config));
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
                 None => {
@@ -119,6 +119,37 @@ impl Gateway {
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
         before
+    }
+
+    /// Ends a server and starts it anew; `false` if there is none of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        let Some(old) = self.renew(name) else { return false };
+        old.shutdown().await;
+        if let Some(new) = self.fleet().upstreams.iter().find(|up| up.name().as_str() == name) {
+            new.begin();
+        }
+        true
+    }
+
+    /// Puts a fresh one in the place of this server, and gives the old one.
+    fn renew(&self, name: &str) -> Option<Arc<Upstream>> {
+        let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = fleet.upstreams.iter().position(|upstream| upstream.name().as_str() == name)?;
+        let mut upstreams = fleet.upstreams.clone();
+        let place = upstreams.get_mut(at)?;
+        let (settings, starts) = (&self.inner.settings, &self.inner.starts);
+        let new = Upstream::new(place.config().clone(), settings.clone(), starts.clone());
+        let old = std::mem::replace(place, Arc::new(new));
+        *fleet = Arc::new(Fleet { names: fleet.names.clone(), upstreams });
+        Some(old)
+    }
+
+    /// Starts all servers and waits until each is ready or has failed, at most this long.
+    pub async fn settle(&self, limit: Duration) {
+        let fleet = self.fleet();
+        let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
+        // Who is not ready by then is said to be starting.
+        let _ = tokio::time::timeout(limit, all).await;
     }
 
     fn fleet(&self) -> Arc<Fleet> {

@@ -7,6 +7,7 @@ mod arguments;
 mod catalogue;
 mod clean;
 mod config;
+mod files;
 mod gateway;
 mod help;
 mod search;
@@ -17,12 +18,17 @@ mod tool;
 mod unwrap;
 mod upstream;
 mod warden;
+mod watch;
 
 pub use config::{
-    Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
-    ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
+    Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
+    TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
 };
+pub use files::read_text;
 pub use gateway::{Gateway, SearchQuery, SearchReply, ServerHealth, ServerState, ToolInfo};
 pub use search::Detail;
 pub use settings::Settings;
+pub use upstream::log_of;
 pub use warden::{Warden, serve_warden};
+pub use watch::Watch;

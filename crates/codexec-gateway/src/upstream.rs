@@ -6,6 +6,7 @@ mod connection;
 mod failure;
 mod incoming;
 mod listing;
+mod log;
 mod open;
 mod owner;
 mod process;
@@ -30,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use connection::Connection;
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::Listing;
+pub use log::log_of;
 
 use crate::{ServerConfig, Settings};
 

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{Gateway, Problem, Warden};
+use codexec_gateway::{Effect, Gateway, Parsed, Warden};
 use codexec_server::{App, Records};
 
 use crate::cli::Common;
 use crate::config::{Config, File, Place};
-use crate::{env, servers};
+use crate::env;
+use crate::servers::{Reload, Sources, used};
 
 /// Everything that was read, before anything is started.
 pub(crate) struct Parts {
@@ -19,7 +20,11 @@ pub(crate) struct Parts {
     pub(crate) home: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
-    pub(crate) problems: Vec<Problem>,
+    /// The settings that were read, there or not.
+    pub(crate) own_file: PathBuf,
+    pub(crate) sources: Sources,
+    /// What the files say about servers.
+    pub(crate) found: Parsed,
 }
 
 impl Parts {
@@ -38,7 +43,9 @@ impl Parts {
         };
         let mut config = Config::new(&file, &place).context(path.display().to_string())?;
         let program = std::env::current_exe().context("cannot find our own program")?;
-        let parsed = servers::read(&common.mcp_config, &program)?;
+        let discovery = config.discovery.clone();
+        let mut sources = Sources::new(path.clone(), &common.mcp_config, discovery, &program);
+        let found = sources.first()?;
         let warden = Warden::new(program.clone(), "warden");
         let settings = codexec_gateway::Settings {
             catalogue_wait,
@@ -46,9 +53,9 @@ impl Parts {
             home: Some(home.clone()),
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
         };
-        let gateway = Gateway::new(parsed.servers, settings);
-        config.policy.tools = config.tools_of(&gateway.server_names())?;
-        Ok(Parts { config, home, program, gateway, problems: parsed.problems })
+        let gateway = Gateway::new(used(&found), config.upstreams.applied_to(settings));
+        config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
+        Ok(Parts { config, own_file: path, home, program, gateway, sources, found })
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
@@ -78,13 +85,27 @@ impl Parts {
 
     /// Starts nothing yet.
     pub(crate) fn app(self) -> anyhow::Result<App> {
-        for problem in &self.problems {
-            tracing::warn!(%problem, "in a file that names servers");
+        self.app_and_reload().map(|(app, _)| app)
+    }
+
+    /// The same, and what is needed to follow the files that name servers.
+    pub(crate) fn app_and_reload(self) -> anyhow::Result<(App, Reload)> {
+        for problem in &self.found.problems {
+            match problem.effect {
+                Effect::LeftOut => tracing::warn!(%problem, "in a file that names servers"),
+                Effect::Kept => tracing::info!(%problem, "in a file that names servers"),
+            }
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
         let records = Records::at(self.home.clone());
-        Ok(App::new(self.config.policy, workers, self.gateway, records))
+        let reload = Reload {
+            sources: self.sources,
+            now: self.found,
+            allowed: self.config.allowed,
+            home: self.home,
+        };
+        Ok((App::new(self.config.policy, workers, self.gateway, records), reload))
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     UpstreamError,
     client::Client,
     connection::{Connection, Wire},
+    log::Log,
     process::{Started, start},
     stdio::Stdio,
 };
@@ -25,13 +26,17 @@ pub(super) async fn open(
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
-        TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
+        TransportConfig::Stdio(program) => {
+            let log = Log::of(settings, &config.name);
+            open_stdio(program, log, settings, deadline).await
+        }
         TransportConfig::Remote(remote) => open_remote(remote, settings, deadline).await,
     }
 }
 
 async fn open_stdio(
     program: &StdioConfig,
+    log: Option<Log>,
     settings: &Settings,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
@@ -41,7 +46,7 @@ async fn open_stdio(
         let value = value.map_err(|err| UpstreamError::Start(format!("`env.{name}`: {err}")))?;
         env.push((name.clone(), value));
     }
-    let Started { leash, stdin, stdout } = start(program, &env, settings).map_err(|err| {
+    let Started { leash, stdin, stdout } = start(program, &env, log, settings).map_err(|err| {
         UpstreamError::Start(format!("{:?} could not be started: {err}", program.command))
     })?;
     let life = leash.0.clone();

@@ -21,7 +21,7 @@ pub(super) async fn call(
     arguments: Map<String, Value>,
     context: RequestContext<RoleServer>,
 ) -> CallToolResult {
-    let wanted = match wanted(arguments, &app.policy) {
+    let wanted = match wanted(arguments, &app.in_force.policy()) {
         Ok(wanted) => wanted,
         Err(error) => {
             return content(Reply::error(format!("INVALID_ARGS: {error}")));

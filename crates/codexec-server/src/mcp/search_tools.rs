@@ -11,7 +11,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
         Ok(query) => query,
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
-    let found = app.gateway.search(&query, &app.policy.tools).await;
+    let found = app.gateway.search(&query, &app.in_force.policy().tools).await;
     Reply::fine(text(&found, Budget::DEFAULT))
 }
 

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
-    let app = Arc::new(parts.app()?);
+    let (app, reload) = parts.app_and_reload()?;
+    let app = Arc::new(app);
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -23,6 +24,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
             }
         }
     });
+    let follow = tokio::spawn(reload.follow(Arc::clone(&app)));
     let served = tokio::select! {
         served = mcp::serve_stdio(Arc::clone(&app), stop.clone()) => served,
         _ = terminate.recv() => Ok(()),
@@ -30,6 +32,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     };
     stop.cancel();
     warm.abort();
+    follow.abort();
     app.shutdown().await;
     served?;
     Ok(ExitCode::SUCCESS)

@@ -22,6 +22,7 @@ mod limits;
 mod ordinary;
 mod programs;
 mod reference;
+mod servers;
 mod startup;
 mod support;
 mod world;

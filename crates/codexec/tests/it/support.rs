@@ -42,6 +42,10 @@ pub(crate) fn command(home: &Path) -> Command {
     command
         .env_remove("MCP_CONFIG_PATH")
         .env_remove("CLAUDE_CONFIG_DIR")
+        .env_remove("CODEX_HOME")
+        .env_remove("OPENCODE_CONFIG")
+        .env_remove("CLINE_MCP_SETTINGS_PATH")
+        .env_remove("XDG_CONFIG_HOME")
         .env("HOME", home)
         .env("CODEXEC_HOME", home.join("state"))
         .current_dir(home);
