@@ -72,7 +72,7 @@ impl Spelled {
         let sorted_edits = self::edits(x.as_bytes(), y.as_bytes());
         let shared = self.sorted.iter().filter(|word| other.sorted.contains(word)).count();
         let words = self.sorted.len().max(other.sorted.len());
-        let is_alike = edits <= a.len().max(b.len()) / 2 || (words > 1 && shared * 2 > words);
+        let is_alike = edits <= a.len().max(b.len()) / 3 || (words > 1 && shared * 2 > words);
         let kind = if self.sorted == other.sorted {
             Kind::SameWords
         } else if edits.min(sorted_edits) <= 1 {

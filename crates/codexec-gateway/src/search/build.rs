@@ -63,7 +63,7 @@ impl Builder {
     fn fields(&mut self, document: &Document<'_>) -> [Vec<u32>; FIELD_COUNT] {
         let (first, rest) = first_sentence(document.description);
         [
-            self.terms(document.name),
+            self.name_terms(document.name),
             self.terms(document.server),
             self.terms(document.title),
             self.terms(first),
@@ -71,6 +71,15 @@ impl Builder {
             self.terms(&document.parameters),
             self.terms(&document.parameter_texts),
         ]
+    }
+
+    /// A tool may be called `who`: a name of words that say nothing is still a name.
+    fn name_terms(&mut self, name: &str) -> Vec<u32> {
+        let mut terms = self.terms(name);
+        if terms.is_empty() {
+            each_word(name, |word| terms.push(self.number(stem(word))));
+        }
+        terms
     }
 
     fn terms(&mut self, text: &str) -> Vec<u32> {

@@ -39,6 +39,8 @@ impl Index {
         let mut words: Vec<Word> = Vec::new();
         each_word(text, |word| words.push(Word { stem: stem(word), text: word.to_owned() }));
         words.truncate(QUERY_WORDS);
+        // Where nothing else is asked, they are.
+        let is_empty = words.iter().all(|word| is_stop(&word.text));
         let mut concepts = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
         let mut rest = words.as_slice();
@@ -51,7 +53,7 @@ impl Index {
                 before = None;
                 continue;
             }
-            if is_stop(&word.text) || seen.contains(&word.stem.as_str()) {
+            if (is_stop(&word.text) && !is_empty) || seen.contains(&word.stem.as_str()) {
                 continue;
             }
             let mut concept = self.concept(&word.stem, is_faint(&word.text));

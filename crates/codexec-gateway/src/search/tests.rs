@@ -69,3 +69,14 @@ fn a_named_server_goes_first() {
     assert_eq!(index.rank("create an issue on github"), [1, 0]);
     assert_eq!(index.rank("create an issue on gitlab"), [0, 1]);
 }
+
+#[test]
+fn a_name_of_words_that_say_nothing_is_found() {
+    let documents = vec![
+        Document { server: "a", name: "which", ..Document::default() },
+        Document { server: "a", name: "who", ..Document::default() },
+    ];
+    let index = Index::new(&documents);
+    assert_eq!(index.rank("who"), [1]);
+    assert_eq!(index.rank("the of and"), Vec::<usize>::new());
+}

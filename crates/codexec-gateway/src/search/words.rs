@@ -10,7 +10,12 @@ pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
         while let Some((part, others)) = split_camel(rest) {
             rest = others;
             lower.clear();
-            lower.extend(part.chars().flat_map(char::to_lowercase));
+            if part.is_ascii() {
+                lower.push_str(part);
+                lower.make_ascii_lowercase();
+            } else {
+                lower.extend(part.chars().flat_map(char::to_lowercase));
+            }
             visit(&lower);
         }
     }
@@ -28,6 +33,10 @@ pub(super) fn is_faint(word: &str) -> bool {
 
 /// The first part of `getHTTPStatus`, which is `get`, `HTTP` and `Status`, and the others.
 fn split_camel(word: &str) -> Option<(&str, &str)> {
+    // Most words are plain.
+    if word.is_ascii() && !word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
+        return (!word.is_empty()).then_some((word, ""));
+    }
     let mut characters = word.char_indices().peekable();
     let (_, mut before) = characters.next()?;
     while let Some((at, c)) = characters.next() {

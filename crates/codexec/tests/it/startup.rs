@@ -184,7 +184,7 @@ fn the_list_of_tools_is_small_and_always_the_same() {
             "max_tool_calls"
         ]
     );
-    assert_eq!(fields(1), ["query", "limit", "detail", "server"]);
+    assert_eq!(fields(1), ["query", "limit", "detail", "server", "kind"]);
     assert_eq!(fields(2), Vec::<String>::new());
 }
 
