@@ -1,10 +1,10 @@
 //! What the tests need and cargo does not bring: real MCP servers and clients, in fixed
 //! versions, in a folder of our own.
 //!
-//! - `npm/node_modules/.bin/`: `mcp-server-everything`, `mcp-server-filesystem`,
-//!   `mcp-inspector`, and `node`, a Node 24 (the inspector needs at least 22)
+//! - `npm/node_modules/.bin/`: MCP servers that start without a network, `mcp-inspector`,
+//!   `conformance`, and `node`, a Node 24 (the inspector and the suite need at least 22)
 //! - `venv/bin/`: `python` with the official SDK (`mcp`) and the packages that people work with,
-//!   and `mcp-server-time`
+//!   and more such servers
 
 use std::{
     env::consts::ARCH,
@@ -26,7 +26,24 @@ use crate::{
 const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+    "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+    "@modelcontextprotocol/server-github@2025.4.8",
+    "@modelcontextprotocol/server-gitlab@2025.4.25",
+    "@modelcontextprotocol/server-slack@2025.4.25",
+    "@modelcontextprotocol/server-google-maps@0.6.2",
+    "@modelcontextprotocol/server-brave-search@0.6.2",
+    "@modelcontextprotocol/server-postgres@0.6.2",
+    "@upstash/context7-mcp@4.1.1",
+    "tavily-mcp@0.2.22",
+    "@notionhq/notion-mcp-server@2.5.2",
+    "@hubspot/mcp-server@0.4.0",
+    "firecrawl-mcp@3.22.2",
+    "@circleci/mcp-server-circleci@0.20.0",
+    "@cyanheads/git-mcp-server@2.15.3",
     "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "typescript@7.0.2",
 ];
 
 /// Its packages are named after the machine they are for.
@@ -35,6 +52,12 @@ const NODE_VERSION: &str = "24.21.0";
 const PYTHON: &[&str] = &[
     "mcp==2.3.0",
     "mcp-server-time==2026.10.19",
+    "mcp-server-fetch==2026.10.24",
+    "mcp-server-git==2026.10.19",
+    "duckduckgo-mcp-server==0.7.0",
+    "excel-mcp-server==2.2.2",
+    "office-word-mcp-server==1.1.11",
+    "awslabs.aws-documentation-mcp-server==1.2.3",
     "numpy==2.4.6",
     "pandas==3.1.1",
     "matplotlib==3.11.2",
@@ -123,8 +146,8 @@ fn node_package() -> String {
 fn install_npm(prefix: &Path, node: &str) -> Result<()> {
     fs::create_dir_all(prefix)?;
     let mut npm = readable("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
-    npm.arg(prefix).args(NPM).arg(node);
+    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
+    npm.arg("--prefix").arg(prefix).args(NPM).arg(node);
     step::output(&mut npm).context("npm (it comes with Node.js) could not install")?;
     Ok(())
 }

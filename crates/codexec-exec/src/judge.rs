@@ -80,6 +80,7 @@ impl Evidence {
             | ThrownCode::ServerNotAllowed
             | ThrownCode::ToolNotAllowed
             | ThrownCode::ToolNotFound
+            | ThrownCode::ToolQuarantined
             | ThrownCode::UpstreamError => false,
         };
         match (is_out, self.is_compiled) {

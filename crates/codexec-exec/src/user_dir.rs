@@ -20,6 +20,8 @@ const WORK: &str = "/box/work";
 
 /// THREAT[FIL-2]: what people's tools run or obey by themselves. In a directory that a guest may
 /// write, these stay as they are, and new ones are taken away.
+///
+/// THREAT[CFG-5]: every file of a project that we read servers from is among them.
 const PROTECTED: &[&str] = &[
     ".bash_login",
     ".bash_profile",
@@ -33,6 +35,7 @@ const PROTECTED: &[&str] = &[
     ".gemini",
     ".git",
     ".gitconfig",
+    ".github",
     ".gitmodules",
     ".hg",
     ".husky",
@@ -53,6 +56,8 @@ const PROTECTED: &[&str] = &[
     "AGENTS.md",
     "CLAUDE.md",
     "GEMINI.md",
+    "opencode.json",
+    "opencode.jsonc",
 ];
 /// More of them than this, and the directory is no project.
 const MAX_PROTECTED: usize = 32;

@@ -3,7 +3,7 @@
 use jsonschema::{Draft, PatternOptions, Validator, error::ValidationErrorKind};
 use serde_json::{Map, Value};
 
-use crate::clean::cut;
+use crate::clean::{clean_line, cut};
 
 /// Schemas come from upstreams: one that could make us work without end is not used.
 const SCHEMA_STEPS: usize = 20_000;
@@ -46,7 +46,7 @@ impl Arguments {
             .take(SHOWN_ERRORS)
             .map(|error| {
                 let at = field(&error.instance_path().to_string());
-                cut(&sentence(&at, error.kind(), &error.to_string()), 400)
+                cut(&clean_line(&sentence(&at, error.kind(), &error.to_string())), 400)
             })
             .collect();
         wrong.push(parameters(schema));

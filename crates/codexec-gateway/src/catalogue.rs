@@ -86,33 +86,60 @@ fn document(entry: &Entry) -> Document<'_> {
     }
 }
 
-/// The server of this name, else of this alias.
-pub(crate) fn find_server<'a>(name: &str, servers: &'a [ServerName]) -> Option<&'a ServerName> {
-    let exact = servers.iter().find(|server| server.as_str() == name);
-    exact.or_else(|| servers.iter().find(|server| alias(server.as_str()) == name))
+/// A server and a tool that a joined name can stand for.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Pair<'a> {
+    pub(crate) server: ServerName,
+    pub(crate) tool: &'a str,
+    /// The server is called by its own name, not by its alias.
+    pub(crate) is_exact: bool,
 }
 
-/// The (server, tool) pairs that a joined name can stand for, likeliest first:
-/// `mcp__server__tool`, `server.tool`, `server:tool`, `server/tool`, `server__tool`. A server
-/// whose own name has `__` in it is known by being known.
-pub(crate) fn pairs<'a>(name: &'a str, servers: &[ServerName]) -> Vec<(ServerName, &'a str)> {
-    let mut found: Vec<(usize, ServerName, &str)> = Vec::new();
+impl Pair<'_> {
+    pub(crate) fn dotted_name(&self) -> String {
+        format!("{}.{}", self.server, self.tool)
+    }
+}
+
+/// The server of this name, else all of this alias.
+pub(crate) fn servers_named<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'a ServerName> {
+    match servers.iter().find(|server| server.as_str() == name) {
+        Some(exact) => vec![exact],
+        None => servers.iter().filter(|server| alias(server.as_str()) == name).collect(),
+    }
+}
+
+/// The same where there is only one.
+pub(crate) fn find_server<'a>(name: &str, servers: &'a [ServerName]) -> Option<&'a ServerName> {
+    match servers_named(name, servers).as_slice() {
+        [server] => Some(server),
+        _ => None,
+    }
+}
+
+/// The pairs that a joined name can stand for, likeliest first: `mcp__server__tool`,
+/// `server.tool`, `server:tool`, `server/tool`, `server__tool`. A server whose own name has `__`
+/// in it is known by being known.
+pub(crate) fn pairs<'a>(name: &'a str, servers: &[ServerName]) -> Vec<Pair<'a>> {
+    let mut found: Vec<(usize, Pair<'a>)> = Vec::new();
     for body in [name.strip_prefix("mcp__"), Some(name)].into_iter().flatten() {
         for server in servers {
-            for spelling in [server.as_str(), &alias(server.as_str())] {
+            let (own, alias) = (server.as_str(), alias(server.as_str()));
+            let spellings = [Some(own), Some(alias.as_str()).filter(|alias| *alias != own)];
+            for spelling in spellings.into_iter().flatten() {
                 let tool = body.strip_prefix(spelling).and_then(|rest| {
                     ["__", ".", ":", "/"].iter().find_map(|joint| rest.strip_prefix(joint))
                 });
                 if let Some(tool) = tool.filter(|tool| !tool.is_empty()) {
-                    found.push((spelling.len(), server.clone(), tool));
+                    let pair = Pair { server: server.clone(), tool, is_exact: spelling == own };
+                    found.push((spelling.len(), pair));
                 }
             }
         }
     }
     // Of `a` and `a__b`, the longer name is the likelier meant.
-    found.sort_by_key(|(length, _, _)| std::cmp::Reverse(*length));
-    found.dedup_by(|a, b| a.1 == b.1 && a.2 == b.2);
-    found.into_iter().map(|(_, server, tool)| (server, tool)).collect()
+    found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    found.into_iter().map(|(_, pair)| pair).collect()
 }
 
 #[cfg(test)]

@@ -1,33 +1,84 @@
-//! Reading other programs' configuration files. Pure: the text comes in, and what a `${VAR}`
-//! stands for is asked of the caller.
+//! Reading the files that name servers: our own, and other programs'. Pure: the text comes in,
+//! and what lies outside of it is asked of the caller.
 
+mod approvals;
+mod client;
+mod dialect;
+mod entry;
 mod expand;
-mod jsonc;
+mod merge;
+mod name;
+mod node;
+mod ourselves;
+mod places;
+mod section;
 mod server;
+mod syntax;
 
 use std::path::{Path, PathBuf};
 
 use codexec_types::ServerName;
-use serde_json::{Map, Value};
 
-use expand::expand;
+pub use approvals::Approvals;
+pub use client::{Client, Reach};
+use dialect::Dialect;
+use entry::Entry;
+pub use merge::merge;
+use node::Node;
+pub use places::{Holds, Place, Whereabouts, places};
+use section::{Section, section};
 pub use server::{
     Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,
     TransportConfig, TrustMode,
 };
+use syntax::{Syntax, SyntaxError};
+
+/// One file names no more servers than this; the rest is left out.
+const MAX_SERVERS: usize = 1_000;
+/// One file is told about no more often than this.
+const MAX_PROBLEMS: usize = 100;
 
 /// What one file gave. A bad entry never hides a good one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
-    pub servers: Vec<ServerConfig>,
+    pub servers: Vec<Found>,
+    /// What our own file says about servers, whoever names them.
+    pub tunings: Vec<Tuning>,
     pub problems: Vec<Problem>,
+    /// The file could not be read as a whole: what it gave before still holds.
+    pub is_broken: bool,
+}
+
+/// A server, and where it was found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    pub config: ServerConfig,
+    pub client: Client,
+    pub line: u32,
+    /// Why it is not used.
+    pub off: Option<String>,
+}
+
+/// What our own file says about a server that any file may name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tuning {
+    pub name: ServerName,
+    pub narrow: Narrow,
+    /// `enabled`, as far as it is written.
+    pub is_on: Option<bool>,
+    pub file: PathBuf,
+    pub line: u32,
+    /// The entry has nothing but this, so somebody else has to name the server.
+    pub is_alone: bool,
 }
 
 /// Something in a file that its author should know of.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{source_file}: {what}", source_file = .file.display())]
+#[error("{}:{line}: {what}", .file.display())]
 pub struct Problem {
     pub file: PathBuf,
+    pub line: u32,
+    pub client: Client,
     /// As written, cut to 80 characters; `None` when it is about the whole file.
     pub server: Option<String>,
     /// A sentence.
@@ -47,187 +98,143 @@ pub enum Effect {
 /// Where a file stands and what it is read for.
 pub struct Scope<'a> {
     pub source: &'a Path,
-    /// Also read `projects["<dir>"].mcpServers`, as Claude Code keeps them; these win.
-    pub project_dir: Option<&'a Path>,
-    /// Our own binary: an entry that starts it is left out, or we would list ourselves.
-    pub own_exe: &'a Path,
-    /// Somebody named this file, so it has to have an `mcpServers`.
-    pub is_named: bool,
-    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub client: Client,
+    pub reach: Reach,
+    pub approvals: &'a Approvals,
+    pub world: World<'a>,
 }
 
-/// Reads the `mcpServers` of one file: JSON that may have a byte order mark, comments and
-/// trailing commas.
-pub fn parse(text: &str, scope: &Scope<'_>) -> Parsed {
+/// What lies outside of a file.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    pub home: Option<&'a Path>,
+    /// The directory we were started in.
+    pub here: Option<&'a Path>,
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    /// A short file that an entry refers to.
+    pub text_of: &'a dyn Fn(&Path) -> Option<String>,
+    /// Whether this command is our own binary.
+    pub is_own_program: &'a dyn Fn(&str) -> bool,
+}
+
+/// The text of a file, read once for all that is looked for in it.
+pub struct Document {
+    root: Result<Node, SyntaxError>,
+    syntax: Syntax,
+}
+
+impl Document {
+    /// As this client writes it.
+    pub fn new(text: &str, client: Client) -> Document {
+        let syntax = Dialect::of(client).syntax;
+        Document { root: syntax.parse(text), syntax }
+    }
+}
+
+/// What one file says about servers.
+pub fn parse(document: &Document, scope: &Scope<'_>) -> Parsed {
     let mut parsed = Parsed::default();
-    let root: Value = match serde_json::from_str(&jsonc::to_json(text)) {
+    let root = match &document.root {
         Ok(root) => root,
-        Err(err) => {
-            parsed.problem(scope, None, format!("it is not JSON: {err}"));
+        Err(error) => {
+            let (language, what, column) = (document.syntax.name(), &error.what, error.column);
+            let what = format!("it is not {language}: {what}, at column {column}");
+            parsed.tell(scope, error.line, None, what);
+            parsed.is_broken = true;
             return parsed;
         }
     };
-    if scope.is_named && root.get("mcpServers").is_none() {
-        parsed.problem(scope, None, "it has no `mcpServers`".to_owned());
+    if let Some(section) = section(root, scope, &mut parsed) {
+        read_section(&section, scope, &mut parsed);
     }
-    let project = scope
-        .project_dir
-        .and_then(|dir| root.get("projects")?.get(dir.to_str()?)?.get("mcpServers"));
-    for entries in [root.get("mcpServers"), project].into_iter().flatten() {
-        let mut nearer = Parsed::default();
-        read_entries(entries, scope, &mut nearer);
-        parsed = merge(vec![parsed, nearer]);
-    }
+    parsed.shorten(scope);
     parsed
 }
 
-/// Joins what several files gave. A later file's entry replaces an earlier one of the same name
-/// as a whole, and keeps its place.
-pub fn merge(files: Vec<Parsed>) -> Parsed {
-    let mut all = Parsed::default();
-    for file in files {
-        all.problems.extend(file.problems);
-        for server in file.servers {
-            match all.servers.iter_mut().find(|known| known.name == server.name) {
-                Some(known) => *known = server,
-                None => all.servers.push(server),
-            }
-        }
+/// A file that is there and could not even be read.
+pub fn unreadable(why: &str, scope: &Scope<'_>) -> Parsed {
+    let mut parsed = Parsed { is_broken: true, ..Parsed::default() };
+    parsed.tell(scope, 1, None, why.to_owned());
+    parsed
+}
+
+fn read_section(section: &Section<'_>, scope: &Scope<'_>, parsed: &mut Parsed) {
+    for (name, node) in section.entries.iter().take(MAX_SERVERS) {
+        read_entry(name, node, section, scope, parsed);
     }
-    all
+    if let Some((_, node)) = section.entries.get(MAX_SERVERS) {
+        let left = section.entries.len() - MAX_SERVERS;
+        let what = format!("{left} more servers are left out; {MAX_SERVERS} of one file are read");
+        parsed.tell(scope, node.line, None, what);
+    }
+}
+
+fn read_entry(
+    written: &str,
+    node: &Node,
+    section: &Section<'_>,
+    scope: &Scope<'_>,
+    parsed: &mut Parsed,
+) {
+    let mut entry = Entry::new(written, node, scope);
+    let mut off = entry.is_off().then(|| "it is switched off there".to_owned());
+    off = off.or_else(|| section.objection(written).map(str::to_owned));
+    if scope.client == Client::Own {
+        let (tuning, bad) = merge::tuning(&mut entry);
+        parsed.tunings.extend(tuning);
+        if let Some(bad) = bad {
+            parsed.tell(scope, bad.line, Some(written), bad.what);
+            return;
+        }
+        // Whether it is on is for all of that name, not only for this entry.
+        off = None;
+    }
+    let line = node.line;
+    match entry.read() {
+        Ok(Some(config)) => {
+            if off.is_none() {
+                for note in std::mem::take(&mut entry.notes) {
+                    parsed.note(scope, line, Some(written), note);
+                }
+            }
+            parsed.servers.push(Found { config, client: scope.client, line, off });
+        }
+        Ok(None) => {}
+        // Nobody wants to hear what is wrong with what is switched off.
+        Err(_) if off.is_some() => {}
+        Err(bad) => parsed.tell(scope, bad.line, Some(written), bad.what),
+    }
 }
 
 impl Parsed {
-    fn problem(&mut self, scope: &Scope<'_>, server: Option<&str>, what: String) {
-        self.note(scope, server, what, Effect::LeftOut);
+    fn tell(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
+        self.push(scope, line, server, what, Effect::LeftOut);
     }
 
-    fn note(&mut self, scope: &Scope<'_>, server: Option<&str>, what: String, effect: Effect) {
+    fn note(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
+        self.push(scope, line, server, what, Effect::Kept);
+    }
+
+    fn push(
+        &mut self,
+        scope: &Scope<'_>,
+        line: u32,
+        server: Option<&str>,
+        what: String,
+        effect: Effect,
+    ) {
         let server = server.map(|name| name.chars().take(80).collect());
-        let file = scope.source.to_owned();
-        self.problems.push(Problem { file, server, what, effect });
+        let (file, client) = (scope.source.to_owned(), scope.client);
+        self.problems.push(Problem { file, line, client, server, what, effect });
     }
-}
 
-fn read_entries(entries: &Value, scope: &Scope<'_>, parsed: &mut Parsed) {
-    let Value::Object(entries) = entries else {
-        parsed.problem(scope, None, "`mcpServers` is not an object".to_owned());
-        return;
-    };
-    for (name, entry) in entries {
-        match read_entry(name, entry, scope) {
-            Ok(Some((server, unset))) => {
-                for variable in unset {
-                    let what = format!(
-                        "server {name:?}: ${{{variable}}} is not set; set it, or write \
-                         ${{{variable}:-default}}"
-                    );
-                    parsed.note(scope, Some(name), what, Effect::Kept);
-                }
-                parsed.servers.push(server);
-            }
-            Ok(None) => {}
-            Err(what) => parsed.problem(scope, Some(name), what.to_string()),
+    fn shorten(&mut self, scope: &Scope<'_>) {
+        let left = self.problems.len().saturating_sub(MAX_PROBLEMS);
+        if left > 0 {
+            self.problems.truncate(MAX_PROBLEMS);
+            self.note(scope, 1, None, format!("it has {left} more problems like these"));
         }
     }
-}
-
-/// Why one entry cannot be used.
-#[derive(Debug, thiserror::Error)]
-enum BadEntry {
-    #[error("{0}")]
-    Name(#[from] codexec_types::InvalidServerName),
-    #[error("server {0:?}: its entry is not an object")]
-    NotAnObject(String),
-    #[error("server {0:?}: it is reached over {1}, which is not supported yet; only stdio is")]
-    Remote(String, String),
-    #[error("server {0:?}: `{1}` is missing or empty; write the program that starts it")]
-    Missing(String, &'static str),
-    #[error("server {0:?}: `{1}` must be {2}")]
-    Shape(String, &'static str, &'static str),
-}
-
-/// The server and the variables that were not set; nothing for one that is switched off or is us.
-fn read_entry(
-    name: &str,
-    entry: &Value,
-    scope: &Scope<'_>,
-) -> Result<Option<(ServerConfig, Vec<String>)>, BadEntry> {
-    let shown = || name.chars().take(80).collect::<String>();
-    let Value::Object(entry) = entry else {
-        return Err(BadEntry::NotAnObject(shown()));
-    };
-    let says = |key: &str, value: bool| entry.get(key) == Some(&Value::Bool(value));
-    if says("disabled", true) || says("enabled", false) {
-        return Ok(None);
-    }
-    let server = ServerName::new(name)?;
-    if let Some(transport) = remote_transport(entry) {
-        return Err(BadEntry::Remote(shown(), transport));
-    }
-    let mut unset = Vec::new();
-    let mut full = |text: &str| expand(text, scope.env, &mut unset);
-    let command = match entry.get("command") {
-        Some(Value::String(command)) if !command.trim().is_empty() => full(command),
-        _ => return Err(BadEntry::Missing(shown(), "command")),
-    };
-    let args = match entry.get("args") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(args)) => args.iter().map(|arg| full(&plain(arg))).collect(),
-        Some(_) => return Err(BadEntry::Shape(shown(), "args", "a list of strings")),
-    };
-    let env = match entry.get("env") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Object(env)) => env
-            .iter()
-            .map(|(key, value)| (key.clone(), Secret::Plain(full(&plain(value)))))
-            .collect(),
-        Some(_) => return Err(BadEntry::Shape(shown(), "env", "an object of strings")),
-    };
-    let cwd = match entry.get("cwd") {
-        None | Some(Value::Null) => None,
-        Some(Value::String(cwd)) => Some(PathBuf::from(full(cwd))),
-        Some(_) => return Err(BadEntry::Shape(shown(), "cwd", "a path")),
-    };
-    if is_ourselves(&command, &args, scope.own_exe) {
-        return Ok(None);
-    }
-    let source = scope.source.to_owned();
-    let program = StdioConfig { command, args, env, cwd };
-    Ok(Some((ServerConfig::stdio(server, program, source), unset)))
-}
-
-fn remote_transport(entry: &Map<String, Value>) -> Option<String> {
-    let kind = entry.get("type").or_else(|| entry.get("transport")).and_then(Value::as_str);
-    match kind {
-        Some("stdio") => None,
-        Some(kind) => Some(kind.chars().take(40).collect()),
-        None if entry.contains_key("url") || entry.contains_key("serverUrl") => {
-            Some("http".to_owned())
-        }
-        None => None,
-    }
-}
-
-/// Numbers and booleans stand for their text, as shells and most clients have it.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn is_ourselves(command: &str, args: &[String], own_exe: &Path) -> bool {
-    const RUNNERS: [&str; 8] = ["npx", "uvx", "bunx", "pnpm", "yarn", "pipx", "uv", "npm"];
-    let program = Path::new(command);
-    let file = program.file_stem().and_then(|file| file.to_str()).unwrap_or_default();
-    if file == "codexec" || program == own_exe {
-        return true;
-    }
-    // The package behind a runner, with or without a version: `codexec@1.2`.
-    let is_package = |arg: &&String| !arg.starts_with('-') && *arg != "dlx" && *arg != "run";
-    RUNNERS.contains(&file)
-        && args
-            .iter()
-            .find(is_package)
-            .is_some_and(|package| package.split('@').next() == Some("codexec"))
 }
 
 #[cfg(test)]

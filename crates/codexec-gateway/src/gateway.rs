@@ -1,34 +1,45 @@
 //! The one handle to all upstreams.
 
+mod approval;
 mod call;
 mod direct;
 mod discovery;
 mod login;
+mod names;
 mod resources;
 mod rounds;
+mod stats;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
-use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
     sync::{Semaphore, watch},
     time::Duration,
 };
 
+pub use approval::ApproveError;
 pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
+pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
     Caller, ServerConfig, Settings,
     bell::Bell,
     catalogue::Catalogue,
-    upstream::{CallCounts, Phase, State, Upstream},
+    observed::Observed,
+    upstream::{CallCounts, Phase, Shared, State, Upstream},
 };
 
 /// Servers that start at the same time.
 const STARTS_AT_ONCE: usize = 32;
+/// Between two starts of servers that nobody waits for.
+const BEHIND: Duration = Duration::from_millis(20);
 /// What a shutdown may take, however many servers there are.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -41,14 +52,13 @@ pub struct Gateway {
 }
 
 struct Inner {
+    /// Somebody is starting servers that nobody waits for.
+    is_warming: AtomicBool,
     fleet: Mutex<Arc<Fleet>>,
-    settings: Arc<Settings>,
-    starts: Arc<Semaphore>,
-    /// The calls that all servers together may have under way.
-    common: Arc<Semaphore>,
+    shared: Shared,
     catalogue: Mutex<Arc<Catalogue>>,
     names: Mutex<direct::Names>,
-    bell: Bell,
+    observed: Arc<Observed>,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -67,6 +77,10 @@ pub struct ServerHealth {
     pub state: ServerState,
     /// As last listed; `None` before the first list.
     pub tools: Option<usize>,
+    /// Those that wait for approval, and are not among `tools`.
+    pub held: usize,
+    /// The list is an old one, kept until the server gives a new one.
+    pub stale: bool,
     pub error: Option<String>,
     pub breaker: BreakerState,
     /// Calls are refused for so many seconds from now.
@@ -122,15 +136,20 @@ impl ServerState {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+        let observed = Observed::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let inner = Inner {
-            common: Arc::new(common),
+            is_warming: AtomicBool::new(false),
             fleet: Mutex::default(),
-            settings: Arc::new(settings),
-            starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            shared: Shared {
+                settings: Arc::new(settings),
+                starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+                common: Arc::new(common),
+                bell: Bell::default(),
+            },
             catalogue: Mutex::default(),
             names: Mutex::default(),
-            bell: Bell::default(),
+            observed,
         };
         let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
         drop(gateway.replace(servers));
@@ -145,7 +164,7 @@ impl Gateway {
 
     /// Told whenever some list may have changed.
     pub fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.bell.listen()
+        self.inner.shared.bell.listen()
     }
 
     /// Goes on with these servers: those whose entry is the same stay as they are and keep their
@@ -161,20 +180,46 @@ impl Gateway {
         let mut before = fleet.upstreams.clone();
         let mut upstreams = Vec::new();
         for config in servers {
-            let known = before.iter().position(|upstream| *upstream.config() == config);
+            let known = before.iter().position(|known| known.config().is_same_server(&config));
             upstreams.push(match known {
                 Some(at) => before.swap_remove(at),
-                None => {
-                    let Inner { settings, starts, common, bell, .. } = &*self.inner;
-                    let (starts, common, bell) = (starts.clone(), common.clone(), bell.clone());
-                    Arc::new(Upstream::new(config, settings.clone(), starts, common, bell))
-                }
+                None => Arc::new(Upstream::new(config, self.inner.shared.clone())),
             });
         }
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
-        self.inner.bell.ring();
+        self.inner.shared.bell.ring();
         before
+    }
+
+    /// Ends a server and starts it anew; `false` if there is none of this name.
+    pub async fn restart(&self, name: &str) -> bool {
+        let Some(old) = self.renew(name) else { return false };
+        old.shutdown().await;
+        if let Some(new) = self.fleet().upstreams.iter().find(|up| up.name().as_str() == name) {
+            new.begin();
+        }
+        true
+    }
+
+    /// Puts a fresh one in the place of this server, and gives the old one.
+    fn renew(&self, name: &str) -> Option<Arc<Upstream>> {
+        let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = fleet.upstreams.iter().position(|upstream| upstream.name().as_str() == name)?;
+        let mut upstreams = fleet.upstreams.clone();
+        let place = upstreams.get_mut(at)?;
+        let new = Upstream::new(place.config().clone(), self.inner.shared.clone());
+        let old = std::mem::replace(place, Arc::new(new));
+        *fleet = Arc::new(Fleet { names: fleet.names.clone(), upstreams });
+        Some(old)
+    }
+
+    /// Starts all servers and waits until each is ready or has failed, at most this long.
+    pub async fn settle(&self, limit: Duration) {
+        let fleet = self.fleet();
+        let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
+        // Who is not ready by then is said to be starting.
+        let _ = tokio::time::timeout(limit, all).await;
     }
 
     fn fleet(&self) -> Arc<Fleet> {
@@ -193,8 +238,55 @@ impl Gateway {
         }
     }
 
-    /// Whatever a guest asks. Dropping the future cancels the call upstream.
-    pub async fn answer(&self, ask: Ask, allowed: &ToolFilter) -> Result<Json, CallError> {
+    /// Starts servers whose lists are known already, one after the other and behind whatever is
+    /// being answered: to start a process takes longer than an answer may.
+    fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+        let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
+        if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // It must not keep the servers alive when nobody else does.
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            for upstream in due {
+                tokio::time::sleep(BEHIND).await;
+                if inner.strong_count() == 0 {
+                    return;
+                }
+                upstream.begin();
+            }
+            if let Some(inner) = inner.upgrade() {
+                inner.is_warming.store(false, Ordering::Release);
+            }
+        });
+    }
+
+    /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a
+    /// tokio runtime around it.
+    pub fn preload(&self) {
+        let gateway = self.clone();
+        let fleet = self.fleet();
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking(move || {
+                for upstream in &fleet.upstreams {
+                    upstream.listing();
+                }
+            });
+            if read.await.is_ok() {
+                gateway.catalogue().await;
+            }
+        });
+    }
+
+    /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
+    pub async fn answer(
+        &self,
+        ask: Ask,
+        allowed: &ToolFilter,
+        language: Language,
+    ) -> Result<Json, CallError> {
+        let voice = language.into();
         match ask {
             Ask::Tool { server, tool, args } => {
                 self.call_tool(&server, &tool, &args, allowed).await
@@ -202,17 +294,19 @@ impl Gateway {
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
-            Ask::Search { query, limit } => self.search_for_guest(query, limit, allowed).await,
+            Ask::Search { query, limit } => {
+                self.search_for_guest(query, limit, allowed, voice).await
+            }
             Ask::Schema { name } => {
-                let tool = self.schema(&name, allowed).await?;
+                let tool = self.schema(&name, allowed, voice).await?;
                 self.bounded(&serde_json::to_value(tool).unwrap_or_default())
             }
-            Ask::Help { name } => self.help(name.as_deref(), allowed).await,
             Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
             Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
             Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
             Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
             Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
+            Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
         }
     }
 
@@ -223,6 +317,8 @@ impl Gateway {
     /// Ends all servers at once, within two seconds.
     pub async fn shutdown(&self) {
         let fleet = self.fleet();
+        let observed = self.inner.observed.clone();
+        let _ = tokio::task::spawn_blocking(move || observed.save()).await;
         let all = join_all(fleet.upstreams.iter().map(|upstream| upstream.shutdown()));
         if tokio::time::timeout(SHUTDOWN, all).await.is_err() {
             fleet.kill();
@@ -274,11 +370,15 @@ fn health(upstream: &Upstream) -> ServerHealth {
         State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
     };
     let listing = upstream.listing();
+    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
     let (phase, left) = upstream.phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
+        held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
+        stale: upstream.shelf().is_stale(),
         error,
         breaker: match phase {
             Phase::Closed { .. } => BreakerState::Closed,
@@ -288,7 +388,7 @@ fn health(upstream: &Upstream) -> ServerHealth {
         retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
         counts: upstream.counts(),
         pid,
-        problems: listing.map(|listing| listing.problems.clone()).unwrap_or_default(),
+        problems,
     }
 }
 

@@ -1,24 +1,17 @@
-//! Texts for the author of a guest.
+//! Texts for the author of a guest, in the guest's own language.
 
-use crate::{catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
+mod api;
 
-const API: &str = "\
-Tools of MCP servers are functions here:
-  await tools.SERVER.TOOL({..})              call a tool; tools[\"my-server\"] and tools.my_server both work
-  await callMCPTool(\"mcp__SERVER__TOOL\", {..})  the same, by name
-  call_tool(\"SERVER\", \"TOOL\", {..})          the same, gives {ok, result} or {ok: false, error}
-  await searchTools(\"what it should do\", 10)  the best matching tools
-  await discoverMCPTools({search: [\"word\"]})  every tool with one of the words
-  await getToolSchema(\"SERVER.TOOL\")          one tool's schema and signature
-  await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
-  help(\"SERVER\"), help(\"SERVER.TOOL\")         more about one
-A result is the tool's structured content, else its text, parsed when it is JSON.
-A failed call throws an error with code, server, tool and message.
-Only the last expression or what you return goes back: filter and sum up here.";
+use serde_json::Value;
+
+use crate::{Voice, catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
 
 /// How to call tools, and which servers there are.
-pub(crate) fn overview<'a>(servers: impl Iterator<Item = (&'a ServerHealth, usize)>) -> String {
-    let mut text = format!("{API}\nServers:\n");
+pub(crate) fn overview<'a>(
+    voice: Voice,
+    servers: impl Iterator<Item = (&'a ServerHealth, usize)>,
+) -> String {
+    let mut text = format!("{}\nServers:\n", api::text(voice));
     for (server, tools) in servers {
         let line = match server.state {
             ServerState::Ready => format!("  {} ({tools} tools)\n", server.name),
@@ -30,23 +23,28 @@ pub(crate) fn overview<'a>(servers: impl Iterator<Item = (&'a ServerHealth, usiz
 }
 
 /// Every tool of one server, a line each.
-pub(crate) fn server(name: &str, entries: &[&Entry]) -> String {
+pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>)]) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
-    for entry in entries {
+    let mark = match voice {
+        Voice::TypeScript => "//",
+        Voice::Python | Voice::Bash => "#",
+    };
+    for (entry, observed) in entries {
         let summary = entry.tool.summary();
-        let comment = if summary.is_empty() { String::new() } else { format!("  // {summary}") };
-        text.push_str(&format!("  {}{comment}\n", entry.tool.signature()));
+        let comment =
+            if summary.is_empty() { String::new() } else { format!("  {mark} {summary}") };
+        let signature = entry.tool.signature(voice, entry.server.as_str(), observed.as_ref());
+        text.push_str(&format!("  {signature}{comment}\n"));
     }
     text
 }
 
-pub(crate) fn tool(entry: &Entry) -> String {
+/// One tool: what it does in its own words, and its declaration.
+pub(crate) fn tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
     let tool = &entry.tool;
-    let mut text = format!("{}\n{}\n", entry.dotted_name(), tool.description.trim());
-    for (name, description) in tool.parameters().filter(|(_, description)| !description.is_empty())
-    {
-        text.push_str(&format!("  {name}: {description}\n"));
-    }
-    text.push_str(tool.signature());
-    text
+    let declaration =
+        tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");
+    let description = tool.description.trim();
+    let words = if description.is_empty() { String::new() } else { format!("{description}\n") };
+    format!("{}\n{words}\n{declaration}", entry.dotted_name())
 }

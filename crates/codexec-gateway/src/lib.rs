@@ -9,31 +9,43 @@ mod caller;
 mod catalogue;
 mod clean;
 mod config;
+mod files;
 mod gateway;
 mod help;
+mod kept;
 mod keyring;
 mod oauth;
+mod observed;
 mod search;
 mod secret;
 mod settings;
-mod signature;
+mod shelf;
 mod tool;
+mod trust;
+mod types;
 mod unwrap;
 mod upstream;
 mod warden;
+mod watch;
 mod web;
 
 pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
-    Effect, Narrow, OAuthConfig, Parsed, Problem, RemoteConfig, RemoteKind, Scope, Secret,
-    ServerConfig, StdioConfig, TransportConfig, TrustMode, merge, parse,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
+    Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
+    TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
 };
+pub use files::read_text;
 pub use gateway::{
-    BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerHealth, ServerState,
-    ToolInfo,
+    ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
+    ServerHealth, ServerState, ToolInfo,
 };
 pub use oauth::{LoggedIn, LoginError, login};
 pub use search::Detail;
 pub use settings::Settings;
-pub use upstream::{CallCounts, Latency};
+pub use shelf::CacheUse;
+pub use trust::{Line, Sign, Waiting};
+pub use types::Voice;
+pub use upstream::{CallCounts, Latency, log_of};
 pub use warden::{Warden, serve_warden};
+pub use watch::Watch;

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, time::Duration};
 
-use crate::{TrustMode, Warden};
+use crate::{CacheUse, TrustMode, Warden};
 
 /// What every upstream is started and held to. No field is optional: each wait and each buffer
 /// has a bound.
@@ -35,6 +35,7 @@ pub struct Settings {
     /// Our own directory, where lists, approvals, tokens and logs are kept; `None` keeps nothing.
     pub home: Option<PathBuf>,
     pub trust: TrustMode,
+    pub cache: CacheUse,
     pub warden: Warden,
 }
 
@@ -56,6 +57,7 @@ impl Settings {
             variable: |_| None,
             home: None,
             trust: TrustMode::default(),
+            cache: CacheUse::default(),
             warden,
         }
     }

@@ -1,14 +1,15 @@
 //! One tool, as a server described it and as we use it.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, atomic::AtomicU32};
 
 use codexec_types::Json;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     arguments::Arguments,
     clean::{clean, clean_line, cut},
-    signature::signature,
+    types::{Types, Voice},
 };
 
 const NAME_CHARACTERS: usize = 128;
@@ -21,13 +22,17 @@ pub(crate) struct Tool {
     pub(crate) title: Option<String>,
     /// Cleaned and cut: safe to show.
     pub(crate) description: String,
-    /// Always an object.
+    /// Always an object. Cleaned, as the output's is.
     pub(crate) input_schema: Value,
     pub(crate) output_schema: Option<Value>,
-    /// The definition as it came, every field of it.
+    /// The definition as it came, every field of it: what arguments are checked against and
+    /// what is hashed. It is never shown.
     pub(crate) raw: Json,
     arguments: OnceLock<Arguments>,
-    signature: OnceLock<String>,
+    typescript: OnceLock<String>,
+    definition: OnceLock<String>,
+    /// Results whose shape was looked at.
+    pub(crate) looked_at: AtomicU32,
 }
 
 /// Why a tool is left out of the catalogue.
@@ -66,7 +71,9 @@ impl Tool {
             output_schema,
             raw: Json::from_value(raw),
             arguments: OnceLock::new(),
-            signature: OnceLock::new(),
+            typescript: OnceLock::new(),
+            definition: OnceLock::new(),
+            looked_at: AtomicU32::new(0),
         })
     }
 
@@ -78,15 +85,40 @@ impl Tool {
         cut(line.get(..end).unwrap_or(&line), SUMMARY_BYTES)
     }
 
-    /// In TypeScript, on one line.
-    pub(crate) fn signature(&self) -> &str {
-        self.signature
-            .get_or_init(|| signature(&self.name, &self.input_schema, self.output_schema.as_ref()))
+    /// Its types; `observed` is the schema of what it gave, used where it promises nothing.
+    pub(crate) fn types(&self, observed: Option<&Value>) -> Types {
+        let types = Types::new(&self.input_schema, self.output_schema.as_ref());
+        match observed.filter(|_| self.output_schema.is_none()) {
+            Some(observed) => types.with_observed(observed),
+            None => types,
+        }
     }
 
-    /// What checks its arguments; made at the first call.
+    /// On one line.
+    pub(crate) fn signature(&self, voice: Voice, server: &str, observed: Option<&Value>) -> String {
+        let make = || self.types(observed).line(voice, server, &self.name);
+        match (voice, observed) {
+            // What searches show, over and over.
+            (Voice::TypeScript, None) => self.typescript.get_or_init(make).clone(),
+            _ => make(),
+        }
+    }
+
+    /// What checks its arguments; made at the first call, from the schema as the server wrote it.
     pub(crate) fn arguments(&self) -> &Arguments {
-        self.arguments.get_or_init(|| Arguments::new(&self.input_schema))
+        self.arguments.get_or_init(|| {
+            let raw = self.raw.to_value().ok();
+            let schema = raw.as_ref().and_then(|raw| raw.get("inputSchema"));
+            Arguments::new(schema.filter(|schema| schema.is_object()).unwrap_or(&self.input_schema))
+        })
+    }
+
+    /// Tells one definition from the next.
+    pub(crate) fn definition(&self) -> &str {
+        self.definition.get_or_init(|| {
+            let digest = Sha256::digest(self.raw.text().as_bytes());
+            digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        })
     }
 
     /// The names and descriptions of its parameters.
@@ -99,26 +131,23 @@ impl Tool {
     }
 }
 
-/// The schema with its texts cleaned. What is matched against (names, enums) stays as it is.
+/// The schema with every text in it cleaned, names and choices included. Of two names that look
+/// the same, the first stays.
 fn cleaned(schema: &Map<String, Value>) -> Value {
-    let fields = schema.iter().map(|(key, value)| {
-        let value = match value {
-            Value::String(text) if key == "description" || key == "title" => {
-                Value::String(cut(&clean(text), DESCRIPTION_BYTES))
-            }
-            Value::Object(inner) => cleaned(inner),
-            Value::Array(list) => Value::Array(list.iter().map(cleaned_item).collect()),
-            other => other.clone(),
-        };
-        (key.clone(), value)
-    });
-    Value::Object(fields.collect())
+    let mut fields = Map::new();
+    for (key, value) in schema {
+        let key = clean(key);
+        fields.entry(key).or_insert_with(|| cleaned_value(value));
+    }
+    Value::Object(fields)
 }
 
-fn cleaned_item(value: &Value) -> Value {
+fn cleaned_value(value: &Value) -> Value {
     match value {
+        Value::String(text) => Value::String(cut(&clean(text), DESCRIPTION_BYTES)),
         Value::Object(inner) => cleaned(inner),
-        other => other.clone(),
+        Value::Array(list) => Value::Array(list.iter().map(cleaned_value).collect()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 

@@ -4,14 +4,19 @@
 mod breaker;
 mod call;
 mod callers;
+mod changes;
 mod client;
 mod connection;
 mod counts;
 mod failure;
+mod follow;
 mod gate;
 mod incoming;
+mod lane;
 mod listing;
+mod log;
 mod open;
+mod outbox;
 mod owner;
 mod process;
 mod progress;
@@ -37,33 +42,38 @@ pub(crate) use breaker::Phase;
 pub(crate) use connection::Connection;
 pub use counts::{CallCounts, Latency};
 pub(crate) use failure::{Failure, UpstreamError};
-pub(crate) use listing::Listing;
+pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
+pub use log::log_of;
 
 use self::{breaker::Breaker, counts::Counts, gate::Gate};
-use crate::{ServerConfig, Settings, bell::Bell};
+use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
 
 /// A server that takes longer to start no longer keeps others from it.
 const START_TURN: Duration = Duration::from_secs(3);
-/// A server that keeps saying its tools have changed is asked no more often.
-const LISTING_PAUSE: Duration = Duration::from_millis(500);
+
+/// What all servers have in common. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) settings: Arc<Settings>,
+    /// How many servers may start at the same time.
+    pub(crate) starts: Arc<Semaphore>,
+    /// The calls that all servers together may have under way.
+    pub(crate) common: Arc<Semaphore>,
+    /// Rung at every new list.
+    pub(crate) bell: Bell,
+}
 
 pub(crate) struct Upstream {
     config: ServerConfig,
-    settings: Arc<Settings>,
-    /// How many servers may start at the same time, shared by all.
-    starts: Arc<Semaphore>,
-    /// The calls that all servers together may have under way.
-    common: Arc<Semaphore>,
+    shared: Shared,
     state: watch::Sender<State>,
     /// The last list there was; it outlives the process it came from.
-    listing: Mutex<Option<Arc<Listing>>>,
+    shelf: Arc<Shelf>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
     gate: Gate,
     breaker: Mutex<Breaker>,
     counts: Counts,
-    /// Rung at every new list.
-    bell: Bell,
     /// Discovery has waited for it once, in vain.
     was_slow: AtomicBool,
     shut: CancellationToken,
@@ -78,26 +88,18 @@ pub(crate) enum State {
 }
 
 impl Upstream {
-    pub(crate) fn new(
-        config: ServerConfig,
-        settings: Arc<Settings>,
-        starts: Arc<Semaphore>,
-        common: Arc<Semaphore>,
-        bell: Bell,
-    ) -> Upstream {
+    pub(crate) fn new(config: ServerConfig, shared: Shared) -> Upstream {
+        let settings = &shared.settings;
         Upstream {
-            gate: Gate::new(&settings, &config.narrow),
+            shelf: Arc::new(Shelf::new(&config, settings)),
+            gate: Gate::new(settings, &config.narrow),
             breaker: Mutex::new(Breaker::new(settings.breaker_open)),
             config,
-            settings,
-            starts,
-            common,
+            shared,
             state: watch::Sender::new(State::Idle),
-            listing: Mutex::new(None),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
             counts: Counts::default(),
-            bell,
             was_slow: AtomicBool::new(false),
             shut: CancellationToken::new(),
         }
@@ -133,19 +135,22 @@ impl Upstream {
 
     /// The tools as last listed; `None` before the first list.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        self.listing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shelf.listing()
+    }
+
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.shelf
+    }
+
+    /// Whether it should run and does not.
+    pub(crate) fn is_due(&self) -> bool {
+        is_due(&self.state.borrow()) && !self.shut.is_cancelled()
     }
 
     /// Begins to start the server if it should run and does not. Returns at once.
     pub(crate) fn begin(self: &Arc<Upstream>) -> State {
         let begun = self.state.send_if_modified(|state| {
-            let is_due = match state {
-                State::Idle => true,
-                State::Starting => false,
-                State::Ready(connection) => connection.is_gone(),
-                State::Failed(failure) => failure.is_over(),
-            };
-            let is_begun = is_due && !self.shut.is_cancelled();
+            let is_begun = is_due(state) && !self.shut.is_cancelled();
             if is_begun {
                 *state = State::Starting;
             }
@@ -176,23 +181,16 @@ impl Upstream {
         }
     }
 
-    /// Its tools as last listed; from the server itself when there is no list yet.
-    pub(crate) async fn listed(self: &Arc<Upstream>) -> Result<Arc<Listing>, UpstreamError> {
-        if let Some(listing) = self.listing() {
-            return Ok(listing);
-        }
-        self.connected().await?;
-        Ok(self.listing().unwrap_or_default())
-    }
-
     /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
-    /// only once.
+    /// only once. Where a list is known there is nothing to wait for, nor to start now.
     pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
+        if self.listing().is_some() {
+            return self.state();
+        }
         let mut states = self.state.subscribe();
         let state = self.begin();
-        let is_worth_it = matches!(state, State::Starting)
-            && self.listing().is_none()
-            && !self.was_slow.load(Ordering::Relaxed);
+        let is_worth_it =
+            matches!(state, State::Starting) && !self.was_slow.load(Ordering::Relaxed);
         if is_worth_it {
             let settled = states.wait_for(|state| !matches!(state, State::Starting));
             if tokio::time::timeout_at(until, settled).await.is_err() {
@@ -257,11 +255,14 @@ impl Upstream {
         if let Some(last) = last {
             tokio::time::sleep_until(last + failure::FIRST_RETRY).await;
         }
-        let Ok(turn) = self.starts.acquire().await else { return Err(UpstreamError::ShutDown) };
+        let Ok(turn) = self.shared.starts.acquire().await else {
+            return Err(UpstreamError::ShutDown);
+        };
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         self.counts.started();
-        let limit = self.config.narrow.startup_timeout.unwrap_or(self.settings.startup_timeout);
+        let limit =
+            self.config.narrow.startup_timeout.unwrap_or(self.shared.settings.startup_timeout);
         let mut opening = std::pin::pin!(self.open_until(now + limit));
         match tokio::time::timeout(START_TURN, &mut opening).await {
             Ok(opened) => opened,
@@ -273,36 +274,21 @@ impl Upstream {
     }
 
     async fn open_until(&self, deadline: Instant) -> Result<Connection, UpstreamError> {
-        let connection = open::open(&self.config, &self.settings, deadline).await?;
+        let connection = open::open(&self.config, &self.shared.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
-        match listing::list(&connection, left).await {
-            Ok(listing) => self.keep(listing),
-            Err(error) => return Err(UpstreamError::Start(format!("no list of tools: {error}"))),
+        match self.list(&connection, left).await {
+            Ok(()) => Ok(connection),
+            Err(error) => Err(UpstreamError::Start(format!("no list of tools: {error}"))),
         }
-        Ok(connection)
     }
+}
 
-    fn keep(&self, listing: Listing) {
-        let listing = Some(Arc::new(listing));
-        *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = listing;
-        self.bell.ring();
-    }
-
-    /// Lists again whenever the server says so, until it ends.
-    async fn follow(&self, connection: &Connection) {
-        loop {
-            tokio::select! {
-                () = connection.changed() => {}
-                () = connection.gone() => break,
-                () = self.shut.cancelled() => return,
-            }
-            if let Ok(listing) = listing::list(connection, self.settings.call_timeout).await {
-                self.keep(listing);
-            }
-            tokio::time::sleep(LISTING_PAUSE).await;
-        }
-        tracing::info!(server = %self.config.name, "upstream down");
-        connection.close().await;
+fn is_due(state: &State) -> bool {
+    match state {
+        State::Idle => true,
+        State::Starting => false,
+        State::Ready(connection) => connection.is_gone(),
+        State::Failed(failure) => failure.is_over(),
     }
 }
 

@@ -12,6 +12,7 @@ plan = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 out = sys.stdout.buffer
 cancelled = []
 calls = 0
+lists = []
 
 TOOLS = [
     {"name": name, "description": f"Answers by {name}.", "inputSchema": {"type": "object"}}
@@ -91,10 +92,10 @@ def call(request):
             out.flush()
             time.sleep(0.02)
     if name == "progress_flood":
-        for step in range(200_000):
+        for step in range(50_000):
             progress(request, step, "x" * 100)
     if name == "notification_flood":
-        for _ in range(100_000):
+        for _ in range(20_000):
             notify("notifications/tools/list_changed")
             notify("notifications/message", {"level": "info", "data": "x" * 100})
             notify("notifications/cancelled", {"requestId": 1})
@@ -161,11 +162,17 @@ def call(request):
         return send({"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32602, "message": "bad id"}})
     if name == "junk_then_echo":
         raw(b"debug: hello\n{not json\n\xff\xfe\x00\n")
+    if name == "become":
+        TOOLS[:] = request["params"]["arguments"]["tools"]
+        for _ in range(request["params"]["arguments"].get("times", 1)):
+            send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if name == "change":
         TOOLS.append({"name": "added", "inputSchema": {"type": "object"}})
         send({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     if name == "cancelled":
         return reply(request, {"content": [], "structuredContent": cancelled})
+    if name == "lists":
+        return reply(request, {"content": [], "structuredContent": len(lists)})
     if name == "count":
         return reply(request, {"content": [], "structuredContent": calls})
     if name == "environment":
@@ -181,7 +188,11 @@ def tools_page(request):
         return reply(request, {"tools": [tool], "nextCursor": str(page + 1)})
     if plan.get("pages") == "repeated":
         return reply(request, {"tools": TOOLS, "nextCursor": "again"})
-    reply(request, {"tools": TOOLS})
+    lists.append(1)
+    if plan.get("lists") and len(lists) > plan["lists"]:
+        return
+    life = {"ttlMs": plan["ttl_ms"]} if "ttl_ms" in plan else {}
+    reply(request, {"tools": TOOLS, **life})
 
 
 def handle(message):
@@ -196,7 +207,7 @@ def handle(message):
         reply(message, {
             "protocolVersion": message["params"]["protocolVersion"],
             "capabilities": capabilities,
-            "serverInfo": {"name": "scripted", "version": "1"},
+            "serverInfo": {"name": "scripted", "version": plan.get("version", "1")},
         })
     elif method == "tools/list":
         tools_page(message)

@@ -77,6 +77,7 @@ fn code_named(name: &str) -> Option<ThrownCode> {
         ThrownCode::ServerNotAllowed,
         ThrownCode::ToolNotAllowed,
         ThrownCode::ToolNotFound,
+        ThrownCode::ToolQuarantined,
         ThrownCode::UpstreamError,
     ];
     codes.into_iter().find(|code| code.name() == name)

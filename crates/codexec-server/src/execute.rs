@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{ExecuteError, Images, Records, Wanted};
+use crate::{ExecuteError, Images, InForce, Records, Wanted};
 
 /// The parts of the server. One per process.
 pub struct App {
-    pub policy: Policy,
+    pub in_force: InForce,
     pub workers: Workers,
     pub gateway: Gateway,
     pub records: Records,
@@ -67,7 +67,7 @@ const DRAIN: Duration = Duration::from_secs(10);
 impl App {
     pub fn new(policy: Policy, workers: Workers, gateway: Gateway, records: Records) -> App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
-        App { policy, workers, gateway, records, stopping, executions }
+        App { in_force: InForce::new(policy), workers, gateway, records, stopping, executions }
     }
 
     /// Ends everything: executions first, each with its record, then the upstreams.
@@ -91,8 +91,9 @@ impl App {
         caller: Caller,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
-        let request = wanted.found(&self.policy.files).await?;
-        let admitted = self.policy.admit(request, &self.gateway.server_names())?;
+        let policy = self.in_force.policy();
+        let request = wanted.found(&policy.files).await?;
+        let admitted = policy.admit(request, &self.gateway.server_names())?;
         let id = new_id()?;
         let begun = Instant::now();
         // Written before the start, so that a crash of ours leaves a trace.
@@ -188,7 +189,7 @@ impl App {
 }
 
 async fn answer(gateway: &Gateway, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
-    Answer { id, result: gateway.answer(ask, admitted.tools()).await }
+    Answer { id, result: gateway.answer(ask, admitted.tools(), admitted.language()).await }
 }
 
 /// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so

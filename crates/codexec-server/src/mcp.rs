@@ -76,6 +76,13 @@ pub async fn serve_stdio(
     }
 }
 
+/// How many tools an agent is shown, and how many characters of JSON that takes.
+pub fn listed_tools() -> (usize, usize) {
+    let tools = tool::compact();
+    let listed = serde_json::to_string(&tools).unwrap_or_default();
+    (tools.len(), listed.chars().count())
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     #[error("the client did not begin as MCP says")]

@@ -147,6 +147,8 @@ pub enum CallCode {
     ServerNotAllowed,
     ToolNotAllowed,
     ToolNotFound,
+    /// Its definition waits for the user's approval.
+    ToolQuarantined,
     /// The tool said `isError`, or its server could not be reached, or did not answer in time.
     UpstreamError,
 }

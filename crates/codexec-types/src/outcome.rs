@@ -50,6 +50,7 @@ pub enum ThrownCode {
     ServerNotAllowed,
     ToolNotAllowed,
     ToolNotFound,
+    ToolQuarantined,
     UpstreamError,
 }
 
@@ -94,6 +95,7 @@ impl ThrownCode {
             ThrownCode::ServerNotAllowed => "SERVER_NOT_ALLOWED",
             ThrownCode::ToolNotAllowed => "TOOL_NOT_ALLOWED",
             ThrownCode::ToolNotFound => "TOOL_NOT_FOUND",
+            ThrownCode::ToolQuarantined => "TOOL_QUARANTINED",
             ThrownCode::UpstreamError => "UPSTREAM_ERROR",
         }
     }

@@ -91,6 +91,9 @@ pub(crate) struct Exec {
 pub(crate) enum Tools {
     /// All tools, one a line
     List {
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -109,6 +112,18 @@ pub(crate) enum Tools {
         /// Only this server's
         #[arg(long)]
         server: Option<String>,
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What listing every tool would cost an agent, and what codexec's own few cost
+    Stats {
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -117,6 +132,12 @@ pub(crate) enum Tools {
     Schema {
         /// server.tool
         name: String,
+        /// Ask the servers, whatever is known of their tools
+        #[arg(long)]
+        refresh: bool,
+        /// Only its declaration in this language, or all of it as JSON
+        #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with = "json")]
+        form: Option<FormArg>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -146,10 +167,28 @@ pub(crate) enum Servers {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FormArg {
+    Typescript,
+    Python,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum DetailArg {
     Names,
     Summary,
     Full,
+}
+
+impl Tools {
+    pub(crate) fn wants_refresh(&self) -> bool {
+        match self {
+            Tools::List { refresh, .. }
+            | Tools::Search { refresh, .. }
+            | Tools::Stats { refresh, .. }
+            | Tools::Schema { refresh, .. } => *refresh,
+        }
+    }
 }
 
 fn duration(text: &str) -> Result<std::time::Duration, String> {

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use codexec_gateway::CacheUse;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
@@ -38,7 +39,15 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
                 Duration::from_secs(60)
             }
         };
-        let parts = Parts::read(&cli.common, patience)?;
+        let cache = match &command {
+            Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
+            Command::Tools(_) | Command::Exec(_) => CacheUse::Instead,
+            Command::Serve
+            | Command::Servers(_)
+            | Command::ConformanceClient { .. }
+            | Command::Doctor { .. } => CacheUse::Meanwhile,
+        };
+        let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,

@@ -2,23 +2,26 @@
 
 mod file;
 mod files;
+mod gateway;
 mod guests;
 mod limits;
 
 use std::path::{Path, PathBuf};
 
 use codexec_exec::Python;
+use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
 
 pub(crate) use file::File;
+pub(crate) use gateway::{Discovery, Upstreams};
 
 /// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// Its tools are set when the servers are known: [`Config::tools_of`].
+    /// Its tools are set when the servers are known: [`Allowed::tools_of`].
     pub(crate) policy: Policy,
-    allowed: Option<Vec<String>>,
+    pub(crate) allowed: Allowed,
     pub(crate) python: Python,
     pub(crate) node: Option<PathBuf>,
     /// What guests find in their environment beside what each gets.
@@ -26,7 +29,13 @@ pub(crate) struct Config {
     pub(crate) lowered: Vec<Layer>,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
+    pub(crate) upstreams: Upstreams,
+    pub(crate) discovery: Discovery,
 }
+
+/// `tools.allowed`, as written.
+#[derive(Clone, Debug)]
+pub(crate) struct Allowed(Option<Vec<String>>);
 
 /// Where we were started: what settings mean depends on it.
 pub(crate) struct Place {
@@ -60,6 +69,10 @@ pub(crate) enum ConfigError {
     Module(String),
     #[error("`environment.{name}` cannot be given to code: {why}")]
     Variable { name: String, why: &'static str },
+    #[error("`gateway.trust` is {0:?}; write \"auto\", \"ask\" or \"manual\"")]
+    Trust(String),
+    #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
+    Client(String),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -84,20 +97,24 @@ impl Config {
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
                 files: files::files(&file.files, place),
             },
-            allowed: file.tools.allowed.clone(),
+            allowed: Allowed(file.tools.allowed.clone()),
             python: guests::python(&file.python, place)?,
             node: guests::node(&file.node, place)?,
             environment: guests::environment(&file.environment, place)?,
             lowered: lowered(&file.sandbox)?,
             max_workers: usize::try_from(max).unwrap_or(1),
             warm_workers: usize::try_from(warm).unwrap_or(1),
+            upstreams: gateway::upstreams(&file.gateway)?,
+            discovery: gateway::discovery(&file.discovery)?,
         })
     }
+}
 
+impl Allowed {
     /// The tools that code may call, now that it is known which servers there are: a `__` in a
     /// server's name is told from the separator by them.
     pub(crate) fn tools_of(&self, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
-        tools(self.allowed.as_deref(), servers)
+        tools(self.0.as_deref(), servers)
     }
 }
 
@@ -126,6 +143,10 @@ fn lowered(file: &file::Sandbox) -> Result<Vec<Layer>, ConfigError> {
         })
     };
     file.lowered.iter().map(layer).collect()
+}
+
+fn clients() -> String {
+    Client::ALL.map(Client::name).join(", ")
 }
 
 fn languages() -> String {

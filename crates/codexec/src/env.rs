@@ -16,10 +16,9 @@ pub(crate) fn mcp_config_paths() -> Vec<PathBuf> {
     std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
-/// `CLAUDE_CONFIG_DIR`: where Claude Code keeps `.claude.json` instead of the home directory.
-pub(crate) fn claude_dir() -> Option<PathBuf> {
-    let named = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|path| !path.is_empty());
-    named.map(PathBuf::from).or_else(user_home)
+/// `CODEXEC_DISCOVER`: `0` leaves other programs' files alone, whatever the settings say.
+pub(crate) fn discovers() -> bool {
+    std::env::var_os("CODEXEC_DISCOVER").is_none_or(|value| value != "0")
 }
 
 /// `CODEXEC_LOG`: how much is said on standard error, for example `debug`. Default: `warn`.
@@ -42,7 +41,9 @@ pub(crate) fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_default()
 }
 
-/// Any variable, for `${VAR}` in files that name servers.
+/// Any variable, for `${VAR}` in files that name servers, and those that say where clients keep
+/// these: `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `OPENCODE_CONFIG`, `CLINE_MCP_SETTINGS_PATH`,
+/// `XDG_CONFIG_HOME`.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

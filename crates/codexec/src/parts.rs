@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{Gateway, Problem, Warden};
+use codexec_gateway::{CacheUse, Gateway, Parsed, Warden};
 use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
 use crate::config::{Config, File, Place};
-use crate::{env, servers};
+use crate::env;
+use crate::servers::{Reload, Sources, used};
 
 /// Everything that was read, before anything is started.
 pub(crate) struct Parts {
@@ -19,13 +20,22 @@ pub(crate) struct Parts {
     pub(crate) home: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
-    pub(crate) problems: Vec<Problem>,
+    /// The settings that were read, there or not.
+    pub(crate) own_file: PathBuf,
+    pub(crate) sources: Sources,
+    /// What the files say about servers.
+    pub(crate) found: Parsed,
     pub(crate) toolsets: Toolsets,
 }
 
 impl Parts {
-    /// `catalogue_wait`: how long a list waits for servers that are still starting.
-    pub(crate) fn read(common: &Common, catalogue_wait: Duration) -> anyhow::Result<Parts> {
+    /// `catalogue_wait`: how long a list waits for servers that are still starting; `cache`: what
+    /// lists on disk are good for.
+    pub(crate) fn read(
+        common: &Common,
+        catalogue_wait: Duration,
+        cache: CacheUse,
+    ) -> anyhow::Result<Parts> {
         let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
         let home = std::path::absolute(&home).context("CODEXEC_HOME")?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
@@ -40,17 +50,20 @@ impl Parts {
         let mut config = Config::new(&file, &place).context(path.display().to_string())?;
         let toolsets = toolsets(common, &file, &path)?;
         let program = std::env::current_exe().context("cannot find our own program")?;
-        let parsed = servers::read(&common.mcp_config, &program)?;
+        let discovery = config.discovery.clone();
+        let mut sources = Sources::new(path.clone(), &common.mcp_config, discovery, &program);
+        let found = sources.first()?;
         let warden = Warden::new(program.clone(), "warden");
         let settings = codexec_gateway::Settings {
             catalogue_wait,
+            cache,
             variable: env::variable,
             home: Some(home.clone()),
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
         };
-        let gateway = Gateway::new(parsed.servers, settings);
-        config.policy.tools = config.tools_of(&gateway.server_names())?;
-        Ok(Parts { config, home, program, gateway, problems: parsed.problems, toolsets })
+        let gateway = Gateway::new(used(&found), config.upstreams.applied_to(settings));
+        config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
+        Ok(Parts { config, own_file: path, home, program, gateway, sources, found, toolsets })
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
@@ -80,13 +93,24 @@ impl Parts {
 
     /// Starts nothing yet.
     pub(crate) fn app(self) -> anyhow::Result<App> {
-        for problem in &self.problems {
+        self.app_and_reload().map(|(app, _)| app)
+    }
+
+    /// The same, and what is needed to follow the files that name servers.
+    pub(crate) fn app_and_reload(self) -> anyhow::Result<(App, Reload)> {
+        for problem in &self.found.problems {
             tracing::warn!(%problem, "in a file that names servers");
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
         let records = Records::at(self.home.clone());
-        Ok(App::new(self.config.policy, workers, self.gateway, records))
+        let reload = Reload {
+            sources: self.sources,
+            now: self.found,
+            allowed: self.config.allowed,
+            home: self.home,
+        };
+        Ok((App::new(self.config.policy, workers, self.gateway, records), reload))
     }
 }
 

@@ -1,64 +1,263 @@
-//! Which files name the user's servers, farthest first: the later file wins.
+//! Which files name the user's servers, and what they say now.
 
+mod control;
+mod own_file;
+mod reload;
+
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
-use codexec_gateway::{Parsed, Scope, merge, parse};
+use anyhow::bail;
+use codexec_gateway::{
+    Approvals, Client, Document, Holds, Parsed, Place, Problem, Reach, Scope, ServerConfig,
+    Whereabouts, World, merge, parse, places, read_text, unreadable,
+};
 
+pub(crate) use control::ask_for_restart;
+pub(crate) use own_file::OwnFile;
+pub(crate) use reload::Reload;
+
+use crate::config::Discovery;
 use crate::env;
 
 /// Files of other programs can be large, but not endless.
 const MAX_FILE_BYTES: u64 = 32 << 20;
+/// Files that an entry refers to: variables, secrets.
+const MAX_SMALL_FILE_BYTES: u64 = 64 << 10;
+/// Files of one folder.
+const MAX_FILES: usize = 200;
 
-/// Reads `~/.claude.json`, `./.mcp.json`, `MCP_CONFIG_PATH`, then `named`. The last two have to
-/// be there; the first two need not.
-pub(crate) fn read(named: &[PathBuf], own_exe: &Path) -> anyhow::Result<Parsed> {
-    let here = std::env::current_dir().ok();
-    let mut files = Vec::new();
-    if let Some(dir) = env::claude_dir() {
-        files.extend(found(&dir.join(".claude.json"), here.as_deref(), own_exe));
+/// The files, and the last good that each gave.
+pub(crate) struct Sources {
+    /// Our own settings.
+    own: PathBuf,
+    named: Vec<PathBuf>,
+    discovery: Discovery,
+    user_home: Option<PathBuf>,
+    here: Option<PathBuf>,
+    /// Our own binary, without links.
+    program: PathBuf,
+    good: HashMap<(PathBuf, Reach), Parsed>,
+}
+
+impl Sources {
+    pub(crate) fn new(
+        own: PathBuf,
+        named: &[PathBuf],
+        discovery: Discovery,
+        program: &Path,
+    ) -> Sources {
+        let clients = if env::discovers() { discovery.clients } else { Vec::new() };
+        Sources {
+            own,
+            named: env::mcp_config_paths().into_iter().chain(named.iter().cloned()).collect(),
+            discovery: Discovery { clients, ..discovery },
+            user_home: env::user_home(),
+            here: std::env::current_dir().ok(),
+            program: program.canonicalize().unwrap_or_else(|_| program.to_owned()),
+            good: HashMap::new(),
+        }
     }
-    if let Some(dir) = &here {
-        files.extend(found(&dir.join(".mcp.json"), None, own_exe));
-    }
-    let named = env::mcp_config_paths().into_iter().chain(named.iter().cloned());
-    for path in named {
-        let text = text(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let scope = Scope {
-            source: &path,
-            project_dir: None,
-            own_exe,
-            is_named: true,
-            env: &env::variable,
-        };
-        let parsed = parse(&text, &scope);
-        if let Some(problem) = parsed.problems.iter().find(|problem| problem.server.is_none()) {
+
+    /// What they say at the start: a file that somebody named has to be there and whole.
+    pub(crate) fn first(&mut self) -> anyhow::Result<Parsed> {
+        let all = self.read();
+        let is_fatal =
+            |problem: &&Problem| problem.client == Client::Named && problem.server.is_none();
+        if let Some(problem) = all.problems.iter().find(is_fatal) {
             bail!("{problem}");
         }
-        files.push(parsed);
+        Ok(all)
     }
-    Ok(merge(files))
-}
 
-fn found(path: &Path, project_dir: Option<&Path>, own_exe: &Path) -> Option<Parsed> {
-    let text = match text(path) {
-        Ok(text) => text,
-        Err(error) => {
-            if path.exists() {
-                tracing::warn!(file = %path.display(), %error, "left out");
-            }
-            return None;
+    /// What they say now. A file that has become broken keeps what it said before.
+    pub(crate) fn read(&mut self) -> Parsed {
+        let mut documents = HashMap::new();
+        let approvals = self.approvals(&mut documents);
+        let places = self.places();
+        let files = places.into_iter().filter_map(|place| {
+            let document = documents
+                .entry((place.path.clone(), place.client))
+                .or_insert_with(|| document(&place));
+            let parsed = self.parsed(&place, document.as_ref()?, &approvals);
+            Some((place, parsed))
+        });
+        let files: Vec<(Place, Parsed)> = files.collect();
+        let known: Vec<_> = files.iter().map(|(place, _)| key(place)).collect();
+        self.good.retain(|key, _| known.contains(key));
+        merge(files.into_iter().map(|(place, parsed)| self.last_good(&place, parsed)).collect())
+    }
+
+    fn parsed(
+        &self,
+        place: &Place,
+        document: &Result<Document, String>,
+        approvals: &Approvals,
+    ) -> Parsed {
+        let world = World {
+            home: self.user_home.as_deref(),
+            here: self.here.as_deref(),
+            variable: &env::variable,
+            text_of: &|path| read_text(path, MAX_SMALL_FILE_BYTES).ok(),
+            is_own_program: &|command| self.is_own_program(command),
+        };
+        let (client, reach) = (place.client, place.reach);
+        let scope = Scope { source: &place.path, client, reach, approvals, world };
+        match document {
+            Ok(document) => parse(document, &scope),
+            Err(why) => unreadable(why, &scope),
         }
-    };
-    let scope = Scope { source: path, project_dir, own_exe, is_named: false, env: &env::variable };
-    Some(parse(&text, &scope))
+    }
+
+    /// What our own file would say if this were its text.
+    pub(crate) fn own_text(&self, text: &str) -> Parsed {
+        let path = self.own.clone();
+        let place = Place { client: Client::Own, reach: Reach::Own, path, holds: Holds::File };
+        let document = Ok(Document::new(text, Client::Own));
+        self.parsed(&place, &document, &Approvals::default())
+    }
+
+    fn last_good(&mut self, place: &Place, mut parsed: Parsed) -> Parsed {
+        if !parsed.is_broken {
+            self.good.insert(key(place), parsed.clone());
+            return parsed;
+        }
+        if let Some(good) = self.good.get(&key(place)) {
+            parsed.servers.clone_from(&good.servers);
+            parsed.tunings.clone_from(&good.tunings);
+            for problem in &mut parsed.problems {
+                problem.what.push_str("; what it said before still holds");
+            }
+        }
+        parsed
+    }
+
+    /// Farthest first, every file by itself.
+    fn places(&self) -> Vec<Place> {
+        let whereabouts = self.whereabouts();
+        let mut found = Vec::new();
+        for place in places(&self.discovery.clients, &whereabouts) {
+            if place.reach == Reach::Project && !self.discovery.has_project_files {
+                continue;
+            }
+            match place.holds {
+                Holds::File => found.push(place),
+                Holds::Files => found.extend(files_of(&place)),
+            }
+        }
+        let holds = Holds::File;
+        let own = Place { client: Client::Own, reach: Reach::Own, path: self.own.clone(), holds };
+        let named = self.named.iter().cloned();
+        let named =
+            named.map(|path| Place { client: Client::Named, reach: Reach::Named, path, holds });
+        found.into_iter().chain([own]).chain(named).collect()
+    }
+
+    fn whereabouts(&self) -> Whereabouts<'_> {
+        Whereabouts {
+            home: self.user_home.as_deref(),
+            here: self.here.as_deref(),
+            variable: &env::variable,
+        }
+    }
+
+    /// What the user lets Claude Code start of a project's file.
+    fn approvals(&self, documents: &mut Documents) -> Approvals {
+        let mut approvals = Approvals::default();
+        let Some(here) = &self.here else { return approvals };
+        if !self.discovery.clients.contains(&Client::ClaudeCode) {
+            return approvals;
+        }
+        let read = |path: PathBuf, reach| Place {
+            client: Client::ClaudeCode,
+            reach,
+            path,
+            holds: Holds::File,
+        };
+        for path in self.whereabouts().claude_settings() {
+            if let Some(Ok(settings)) = document(&read(path, Reach::User)) {
+                approvals.add_settings(&settings);
+            }
+        }
+        for place in self.places().into_iter().filter(|place| place.reach == Reach::Local) {
+            let document = documents
+                .entry((place.path.clone(), place.client))
+                .or_insert_with(|| document(&place));
+            if let Some(Ok(document)) = document {
+                approvals.add_project(document, here);
+            }
+        }
+        approvals
+    }
+
+    /// Whether a command is our binary, by whichever name or link.
+    fn is_own_program(&self, command: &str) -> bool {
+        let is_own = |path: &Path| path.canonicalize().is_ok_and(|real| real == self.program);
+        if command.contains('/') {
+            return is_own(Path::new(command));
+        }
+        std::env::split_paths(&env::path())
+            .map(|folder| folder.join(command))
+            .find(|path| path.is_file())
+            .is_some_and(|path| is_own(&path))
+    }
+
+    /// Files and folders whose change is a change of what is said.
+    fn watched(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        let whereabouts = self.whereabouts();
+        let (files, folders): (Vec<Place>, Vec<Place>) =
+            places(&self.discovery.clients, &whereabouts)
+                .into_iter()
+                .partition(|place| place.holds == Holds::File);
+        let mut files: Vec<PathBuf> = files.into_iter().map(|place| place.path).collect();
+        if self.discovery.clients.contains(&Client::ClaudeCode) {
+            files.extend(whereabouts.claude_settings());
+        }
+        files.push(self.own.clone());
+        files.extend(self.named.iter().cloned());
+        // Relative ones are named from here on, wherever we may go.
+        let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let folders = folders.into_iter().map(|place| place.path);
+        (files.into_iter().map(whole).collect(), folders.collect())
+    }
 }
 
-fn text(path: &Path) -> anyhow::Result<String> {
-    let bytes = std::fs::metadata(path)?.len();
-    if bytes > MAX_FILE_BYTES {
-        bail!("it has {bytes} bytes; at most {MAX_FILE_BYTES} are read");
+/// Those that are not switched off.
+pub(crate) fn used(parsed: &Parsed) -> Vec<ServerConfig> {
+    parsed
+        .servers
+        .iter()
+        .filter(|found| found.off.is_none())
+        .map(|found| found.config.clone())
+        .collect()
+}
+
+/// `None` for a file that is not there.
+type Documents = HashMap<(PathBuf, Client), Option<Result<Document, String>>>;
+
+fn key(place: &Place) -> (PathBuf, Reach) {
+    (place.path.clone(), place.reach)
+}
+
+fn document(place: &Place) -> Option<Result<Document, String>> {
+    match read_text(&place.path, MAX_FILE_BYTES) {
+        Ok(text) => Some(Ok(Document::new(&text, place.client))),
+        Err(error) if is_absent(&error) && place.client != Client::Named => None,
+        Err(error) => Some(Err(format!("it cannot be read: {error}"))),
     }
-    let bytes = std::fs::read(path)?;
-    String::from_utf8(bytes).context("it is not UTF-8")
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+fn files_of(folder: &Place) -> Vec<Place> {
+    let Ok(entries) = std::fs::read_dir(&folder.path) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+    paths.sort();
+    paths.truncate(MAX_FILES);
+    let place = |path| Place { path, holds: Holds::File, ..folder.clone() };
+    paths.into_iter().map(place).collect()
 }

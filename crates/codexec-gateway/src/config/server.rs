@@ -100,6 +100,12 @@ impl ServerConfig {
         let transport = TransportConfig::Stdio(program);
         ServerConfig { name, transport, source, narrow: Narrow::default() }
     }
+
+    /// Whether a connection made for one serves for the other: which file names it is the same to
+    /// the server.
+    pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
+        self.name == other.name && self.transport == other.transport && self.narrow == other.narrow
+    }
 }
 
 impl Narrow {

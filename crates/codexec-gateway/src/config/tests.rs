@@ -1,120 +1,136 @@
+mod bounds;
+mod clients;
+mod own;
+
 use std::path::Path;
 
 use super::*;
 
-fn parsed(text: &str) -> Parsed {
-    let env = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
-    let scope = Scope {
-        source: Path::new("f.json"),
-        project_dir: Some(Path::new("/work/app")),
-        own_exe: Path::new("/opt/bin/own"),
-        is_named: false,
-        env: &env,
+fn variable(name: &str) -> Option<String> {
+    match name {
+        "HOME" => Some("/home/me".to_owned()),
+        "TOKEN" => Some("t0p".to_owned()),
+        _ => None,
+    }
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    match path.to_str()? {
+        "/home/me/.secret" => Some("s3cret\n".to_owned()),
+        "/work/app/.env" => Some("# c\nexport A=\"1\"\nB = two words\nnot an entry\n".to_owned()),
+        _ => None,
+    }
+}
+
+fn read(client: Client, reach: Reach, text: &str) -> Parsed {
+    let source = match client {
+        Client::Own => Path::new("/home/me/.codexec/config.toml"),
+        Client::Shared => Path::new("/home/me/.config/mcp/servers/lone.json"),
+        _ => Path::new("/f"),
     };
-    parse(text, &scope)
+    let document = Document::new(text, client);
+    let mut approvals = Approvals::default();
+    approvals.add_settings(&Document::new(
+        r#"{"enabledMcpjsonServers": ["a", "b"], "disabledMcpjsonServers": ["b"]}"#,
+        Client::ClaudeCode,
+    ));
+    let world = World {
+        home: Some(Path::new("/home/me")),
+        here: Some(Path::new("/work/app")),
+        variable: &variable,
+        text_of: &text_of,
+        is_own_program: &|command| command == "/opt/bin/own",
+    };
+    parse(&document, &Scope { source, client, reach, approvals: &approvals, world })
 }
 
-fn program(server: &ServerConfig) -> &StdioConfig {
-    match &server.transport {
-        TransportConfig::Stdio(program) => program,
-        TransportConfig::Remote(remote) => panic!("{remote:?}"),
-    }
-}
-
-fn plain(secret: &Secret) -> &str {
+fn secret(secret: &Secret) -> String {
     match secret {
-        Secret::Plain(text) => text,
-        Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => panic!("{secret:?}"),
+        Secret::Plain(text) => text.clone(),
+        Secret::Variable(name) => format!("<env {name}>"),
+        Secret::File(path) => format!("<file {}>", path.display()),
+        Secret::Keyring(name) => format!("<keyring {name}>"),
     }
+}
+
+/// A server in a line: only what is set.
+fn shown(found: &Found) -> String {
+    let pairs = |pairs: &[(String, Secret)]| -> String {
+        pairs.iter().map(|(name, value)| format!(" {name}={}", secret(value))).collect()
+    };
+    let mut line = format!("{}@{}: ", found.config.name, found.line);
+    match &found.config.transport {
+        TransportConfig::Stdio(program) => {
+            line.push_str(&program.command);
+            line.extend(program.args.iter().map(|arg| format!(" {arg}")));
+            line.push_str(&pairs(&program.env));
+            line.extend(program.cwd.iter().map(|cwd| format!(" in {}", cwd.display())));
+        }
+        TransportConfig::Remote(remote) => {
+            line.push_str(&format!("{:?} {}", remote.kind, remote.url));
+            line.push_str(&pairs(&remote.headers));
+            if remote.oauth != OAuthConfig::default() {
+                line.push_str(&format!(" {:?}", remote.oauth));
+            }
+        }
+    }
+    let narrow = &found.config.narrow;
+    line.extend(narrow.enabled_tools.iter().map(|tools| format!(" only {tools:?}")));
+    if !narrow.disabled_tools.is_empty() {
+        line.push_str(&format!(" not {:?}", narrow.disabled_tools));
+    }
+    line.extend(narrow.startup_timeout.map(|time| format!(" start {time:?}")));
+    line.extend(narrow.call_timeout.map(|time| format!(" call {time:?}")));
+    line.extend(narrow.calls_at_once.map(|calls| format!(" x{calls}")));
+    line.extend(narrow.trust.map(|trust| format!(" {}", trust.name())));
+    line.extend(found.off.iter().map(|why| format!(" OFF {why}")));
+    line
 }
 
 #[track_caller]
-fn check(text: &str, servers: &[&str], problems: &[&str]) {
-    let parsed = parsed(text);
+fn same(parsed: &Parsed, servers: &[&str], problems: &[&str]) {
+    let actual: Vec<String> = parsed.servers.iter().map(shown).collect();
+    assert_eq!(actual, servers);
     let actual: Vec<String> = parsed
-        .servers
+        .problems
         .iter()
-        .map(|s| {
-            let program = program(s);
-            let env: Vec<(&str, &str)> =
-                program.env.iter().map(|(key, value)| (key.as_str(), plain(value))).collect();
-            format!("{}: {} {} {env:?}", s.name, program.command, program.args.join(" "))
+        .map(|problem| match problem.effect {
+            Effect::LeftOut => format!("{}: {}", problem.line, problem.what),
+            Effect::Kept => format!("{}: ({})", problem.line, problem.what),
         })
         .collect();
-    assert_eq!(actual, servers);
-    let actual: Vec<&str> = parsed.problems.iter().map(|problem| problem.what.as_str()).collect();
     assert_eq!(actual, problems);
 }
 
-#[test]
-fn comments_commas_and_marks_are_borne() {
-    check(
-        "\u{feff}{ // ours\n \"mcpServers\": { /* one */ \"a\": { \"command\": \"x // y\", \"args\": [\"1\", 2,], }, }, }",
-        &["a: x // y 1 2 []"],
-        &[],
-    );
-    check("{}", &[], &[]);
-    check("{", &[], &["it is not JSON: EOF while parsing an object at line 1 column 1"]);
+#[track_caller]
+fn check(client: Client, text: &str, servers: &[&str], problems: &[&str]) {
+    same(&read(client, Reach::User, text), servers, problems);
+}
+
+fn program(name: &str, command: &str, client: Client, off: Option<&str>) -> Parsed {
+    let program = StdioConfig { command: command.to_owned(), ..StdioConfig::default() };
+    let name = ServerName::new(name).expect("a name");
+    let config = ServerConfig::stdio(name, program, PathBuf::new());
+    let found = Found { config, client, line: 1, off: off.map(str::to_owned) };
+    Parsed { servers: vec![found], ..Parsed::default() }
 }
 
 #[test]
-fn variables_are_expanded() {
-    check(
-        r#"{"mcpServers": {"a": {"command": "${HOME}/x", "args": ["${NO:-d}", "${NO}", "${"], "env": {"K": "${HOME}"}}}}"#,
-        &[r#"a: /home/me/x d ${NO} ${ [("K", "/home/me")]"#],
-        &["server \"a\": ${NO} is not set; set it, or write ${NO:-default}"],
-    );
+fn the_nearer_file_wins() {
+    let all = merge(vec![
+        program("a", "far", Client::Cursor, None),
+        program("b", "far", Client::Cursor, None),
+        program("a", "near", Client::Zed, None),
+        program("c", "near", Client::Zed, None),
+    ]);
+    same(&all, &["a@1: near", "b@1: far", "c@1: near"], &[]);
 }
 
 #[test]
-fn a_bad_entry_hides_no_other() {
-    check(
-        r#"{"mcpServers": {"../x": {"command": "a"}, "b": 1, "c": {}, "d": {"url": "http://h"},
-            "e": {"type": "sse", "url": "u"}, "f": {"command": "g", "args": "h"}, "ok": {"command": "z"}}}"#,
-        &["ok: z  []"],
-        &[
-            "server name \"../x\" is not allowed; use 1 to 64 of the characters A-Z a-z 0-9 _ -",
-            "server \"b\": its entry is not an object",
-            "server \"c\": `command` is missing or empty; write the program that starts it",
-            "server \"d\": it is reached over http, which is not supported yet; only stdio is",
-            "server \"e\": it is reached over sse, which is not supported yet; only stdio is",
-            "server \"f\": `args` must be a list of strings",
-        ],
-    );
-}
-
-#[test]
-fn what_is_off_and_what_is_us_is_left_out() {
-    check(
-        r#"{"mcpServers": {"a": {"command": "x", "disabled": true}, "b": {"command": "x", "enabled": false},
-            "c": {"command": "/usr/bin/codexec"}, "d": {"command": "npx", "args": ["-y", "codexec@1"]},
-            "codexec": {"command": "/opt/bin/own"}, "e": {"command": "npx", "args": ["-y", "other", "codexec"]}}}"#,
-        &["e: npx -y other codexec []"],
-        &[],
-    );
-}
-
-#[test]
-fn the_projects_entry_wins() {
-    check(
-        r#"{"mcpServers": {"a": {"command": "user"}, "b": {"command": "user"}},
-            "projects": {"/work/app": {"mcpServers": {"a": {"command": "local"}}},
-                         "/work/other": {"mcpServers": {"c": {"command": "no"}}}}}"#,
-        &["a: local  []", "b: user  []"],
-        &[],
-    );
-}
-
-#[test]
-fn the_later_file_wins() {
-    let user =
-        parsed(r#"{"mcpServers": {"a": {"command": "1", "args": ["x"]}, "b": {"command": "1"}}}"#);
-    let project = parsed(r#"{"mcpServers": {"c": {"command": "2"}, "a": {"command": "2"}}}"#);
-    let all = merge(vec![user, project]);
-    let actual: Vec<String> = all
-        .servers
-        .iter()
-        .map(|s| format!("{} {} {:?}", s.name, program(s).command, program(s).args))
-        .collect();
-    assert_eq!(actual, ["a 2 []", "b 1 []", "c 2 []"]);
+fn what_one_client_switches_off_another_may_use() {
+    let on = || program("a", "on", Client::Cursor, None);
+    let off = |client| program("a", "off", client, Some("so"));
+    same(&merge(vec![on(), off(Client::Zed)]), &["a@1: on"], &[]);
+    same(&merge(vec![off(Client::Zed), on()]), &["a@1: on"], &[]);
+    same(&merge(vec![on(), off(Client::Cursor)]), &["a@1: off OFF so"], &[]);
 }

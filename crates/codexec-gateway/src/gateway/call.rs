@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, nearest};
+use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter};
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
 use super::{Gateway, rounds::call_to_the_end};
 use crate::{
-    catalogue::{Entry, find_server, pairs},
+    tool::Tool,
     unwrap::unwrap,
-    upstream::{Listing, Upstream, UpstreamError},
+    upstream::{Upstream, UpstreamError},
 };
 
 impl Gateway {
@@ -35,56 +35,6 @@ impl Gateway {
         self.call(&server, &tool, args, allowed).await
     }
 
-    /// The (server, tool) that a joined or bare name stands for.
-    pub(super) async fn pair(
-        &self,
-        name: &str,
-        allowed: &ToolFilter,
-    ) -> Result<(ServerName, String), CallError> {
-        let pairs = pairs(name, &self.fleet().names);
-        let is_listed = |(server, tool): &&(ServerName, &str)| {
-            let listing = self.upstream(server).and_then(|upstream| upstream.listing());
-            listing.is_some_and(|listing| listing.find(tool).is_some())
-        };
-        if let Some((server, tool)) = pairs.iter().find(is_listed).or_else(|| pairs.first()) {
-            return Ok((server.clone(), (*tool).to_owned()));
-        }
-        self.gather(allowed).await;
-        let catalogue = self.catalogue().await;
-        let bare: Vec<&Entry> =
-            catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
-        match bare.as_slice() {
-            [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
-            [] => {
-                let names: Vec<String> = catalogue.all(allowed).map(Entry::dotted_name).collect();
-                let near = nearest(name, names.iter().map(String::as_str), 3);
-                Err(not_found(&format!("no tool {:?}", shown(name)), &near))
-            }
-            several => {
-                let names: Vec<String> = several.iter().map(|entry| entry.dotted_name()).collect();
-                let which = names.join(", ");
-                let message = format!("several servers have a tool {name:?}: {which}; say which");
-                Err(CallError::new(CallCode::ToolNotFound, message))
-            }
-        }
-    }
-
-    /// A server by name or alias, if any of its tools may be called.
-    pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
-        let fleet = self.fleet();
-        let Some(server) = find_server(name, &fleet.names) else {
-            let known = fleet.names.iter().map(ServerName::as_str);
-            let visible = known.filter(|server| allowed.allows_server(server));
-            let near = nearest(name, visible, 3);
-            return Err(not_found(&format!("no server {:?}", shown(name)), &near));
-        };
-        if allowed.allows_server(server.as_str()) {
-            Ok(server.clone())
-        } else {
-            Err(denied(Denied::Server, server, "*"))
-        }
-    }
-
     async fn call(
         &self,
         server: &ServerName,
@@ -92,59 +42,54 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let (real, result) = self.call_raw(server, tool, args, allowed).await?;
-        let about = |err: CallError| err.about(server.as_str(), &real);
+        let (tool, result) = self.call_raw(server, tool, args, allowed).await?;
+        let real = tool.name.as_str();
+        let about = |err: CallError| err.about(server.as_str(), real);
         let value = unwrap(result).map_err(|err| {
             about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
         })?;
+        self.inner.observed.look(server, &tool, &value);
         self.bounded(&value).map_err(about)
     }
 
-    /// The tool's real name, and its result as it came.
+    /// The tool that was meant, and its result as it came.
     pub(super) async fn call_raw(
         &self,
         server: &ServerName,
         tool: &str,
         args: &Json,
         allowed: &ToolFilter,
-    ) -> Result<(String, Value), CallError> {
+    ) -> Result<(Arc<Tool>, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
             return Err(denied(Denied::Server, server, tool));
         }
         let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
         let upstream = self.known(server)?;
-        let listing = match (listing(&upstream, tool).await, checked) {
-            (Ok(listing), _) => listing,
-            (Err(_), Err(denied)) => return Err(denied),
-            (Err(err), Ok(())) => {
-                return Err(upstream_error(server, &err).about(server.as_str(), tool));
-            }
-        };
-        // Decided on the real name, which an alias may stand for.
-        let found = listing.find(tool);
-        let real = found.map_or(tool, |found| found.name.as_str());
-        allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))?;
-        let Some(found) = found else { return Err(self.no_tool(server, tool, allowed)) };
-        let about = |err: CallError| err.about(server.as_str(), real);
-        let args = arguments(args).map_err(about)?;
-        let args = match found.arguments().check(&found.input_schema, &args) {
-            Ok(()) => args,
-            Err(wrong) => {
+        if let Err(err) = settle(&upstream, tool).await {
+            checked?;
+            return Err(upstream_error(server, &err).about(server.as_str(), tool));
+        }
+        let args = arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
+        let mut is_second = false;
+        loop {
+            let found = self.usable(&upstream, tool, allowed).await?;
+            let real = found.name.as_str();
+            let about = |err: CallError| err.about(server.as_str(), real);
+            if let Err(wrong) = found.arguments().check(&found.input_schema, &args) {
                 let message = format!("{server}.{real}: {wrong}");
                 return Err(about(CallError::new(CallCode::InvalidArgs, message)));
             }
-        };
-        let params = CallToolRequestParams::new(real.to_owned());
-        let params = match args {
-            Value::Object(args) => params.with_arguments(args),
-            _ => params,
-        };
-        let result = call_to_the_end(&upstream, params, &self.caller).await;
-        let result = result.map_err(|err| about(upstream_error(server, &err)))?;
-        Ok((real.to_owned(), result))
+            let mut params = CallToolRequestParams::new(real.to_owned());
+            params.arguments = args.as_object().cloned();
+            match call_to_the_end(&upstream, &found, params, &self.caller).await {
+                // The list in which it was found was an old one.
+                Err(UpstreamError::Outdated) if !is_second => is_second = true,
+                Err(err) => return Err(about(upstream_error(server, &err))),
+                Ok(result) => return Ok((found, result)),
+            }
+        }
     }
 
-    /// A server that may just have been taken away.
     pub(super) fn known(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
         let gone = || not_found(&format!("no server \"{server}\""), &[]);
         self.upstream(server).ok_or_else(gone)
@@ -168,7 +113,7 @@ impl Gateway {
     /// As text for the guest, unless there is too much of it.
     pub(super) fn bounded(&self, value: &Value) -> Result<Json, CallError> {
         let json = Json::from_value(value);
-        let (bytes, limit) = (json.text().len(), self.inner.settings.result_bytes);
+        let (bytes, limit) = (json.text().len(), self.inner.shared.settings.result_bytes);
         if bytes <= limit {
             return Ok(json);
         }
@@ -177,13 +122,18 @@ impl Gateway {
     }
 }
 
-/// The list that has the tool, if any has: one from before may be out of date.
-async fn listing(upstream: &Arc<Upstream>, tool: &str) -> Result<Arc<Listing>, UpstreamError> {
-    let listing = upstream.listed().await?;
-    if listing.find(tool).is_some() || upstream.connected().await.is_err() {
-        return Ok(listing);
+/// Sees to a list that has the tool, if any has: one from before may be out of date.
+async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
+    let listing = upstream.listing();
+    if listing.as_ref().is_some_and(|listing| listing.find(tool).is_some()) {
+        return Ok(());
     }
-    upstream.listed().await
+    match upstream.connected().await {
+        Ok(connection) => upstream.agreed(&connection).await,
+        // It is known by what it had, whatever keeps it from starting now.
+        Err(_) if listing.is_some() => Ok(()),
+        Err(err) => Err(err),
+    }
 }
 
 /// Nothing at all stands for no arguments.
@@ -219,7 +169,7 @@ pub(super) fn denied(denied: Denied, server: &ServerName, tool: &str) -> CallErr
     CallError::new(code, message).about(server.as_str(), &tool)
 }
 
-fn not_found(what: &str, near: &[&str]) -> CallError {
+pub(super) fn not_found(what: &str, near: &[&str]) -> CallError {
     let message = match near {
         [] => format!("{what}; search for one with searchTools(\"..\")"),
         near => format!("{what}; did you mean {}?", near.join(", ")),

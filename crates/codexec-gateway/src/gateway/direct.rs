@@ -73,10 +73,11 @@ impl Gateway {
             Some(pair) => pair,
             None => self.pair(name, allowed).await?,
         };
-        let (real, result) = self.call_raw(&server, &tool, args, allowed).await?;
+        let (tool, result) = self.call_raw(&server, &tool, args, allowed).await?;
+        let real = &tool.name;
         let failed = |message: String| {
             let message = format!("{server}.{real}: {message}");
-            CallError::new(CallCode::UpstreamError, message).about(server.as_str(), &real)
+            CallError::new(CallCode::UpstreamError, message).about(server.as_str(), real)
         };
         match result.get("resultType").and_then(Value::as_str) {
             Some("complete") | None => {}

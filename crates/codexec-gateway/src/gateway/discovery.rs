@@ -1,12 +1,21 @@
 //! What there is: search, lists, schemas and help, each only of what may be called.
 
+use std::sync::Arc;
+
 use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Gateway, call::denied};
-use crate::{catalogue::Entry, catalogue::find_server, help, search::Detail, upstream::State};
+use super::Gateway;
+use crate::{
+    Voice,
+    catalogue::Entry,
+    catalogue::find_server,
+    help,
+    search::Detail,
+    upstream::{State, Upstream},
+};
 
 const MAX_RESULTS: usize = 100;
 
@@ -26,6 +35,8 @@ pub struct SearchQuery {
 pub struct SearchReply {
     pub tools: Vec<ToolInfo>,
     pub starting: Vec<ServerName>,
+    /// Answered for by an old list.
+    pub stale: Vec<ServerName>,
     pub failed: Vec<(ServerName, String)>,
 }
 
@@ -39,24 +50,43 @@ pub struct ToolInfo {
     pub tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// On one line, in the language of whoever asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
+    /// The whole declaration, for who asked in TypeScript.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typescript: Option<String>,
+    /// The same for Python.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub python: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// The schema of what it gave so far, where it promises nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_output: Option<Value>,
 }
 
 impl Gateway {
     /// The best matches, best first.
     pub async fn search(&self, query: &SearchQuery, allowed: &ToolFilter) -> SearchReply {
+        self.search_as(query, allowed, Voice::TypeScript).await
+    }
+
+    async fn search_as(
+        &self,
+        query: &SearchQuery,
+        allowed: &ToolFilter,
+        voice: Voice,
+    ) -> SearchReply {
         let mut reply = self.gather(allowed).await;
         let catalogue = self.catalogue().await;
         let fleet = self.fleet();
         let wanted = query.server.as_deref().map(|server| find_server(server, &fleet.names));
         let is_wanted = |entry: &&Entry| wanted.is_none_or(|server| server == Some(&entry.server));
         let limit = query.limit.clamp(1, MAX_RESULTS);
-        let show = |entry: &Entry| info(entry, query.detail);
+        let show = |entry: &Entry| self.info(entry, query.detail, voice);
         reply.tools = if query.text.trim().is_empty() {
             catalogue.all(allowed).filter(is_wanted).take(limit).map(show).collect()
         } else {
@@ -69,13 +99,28 @@ impl Gateway {
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
         self.gather(allowed).await;
         let catalogue = self.catalogue().await;
-        catalogue.all(allowed).map(|entry| info(entry, Detail::Summary)).collect()
+        let show = |entry| self.info(entry, Detail::Summary, Voice::TypeScript);
+        catalogue.all(allowed).map(show).collect()
     }
 
-    /// One tool's whole definition, by any of its names.
-    pub async fn schema(&self, name: &str, allowed: &ToolFilter) -> Result<ToolInfo, CallError> {
+    /// One tool's whole definition, by any of its names, with its declaration.
+    pub async fn schema(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+        voice: Voice,
+    ) -> Result<ToolInfo, CallError> {
         let entry = self.entry(name, allowed).await?;
-        Ok(info(&entry, Detail::Full))
+        let mut info = self.info(&entry, Detail::Full, voice);
+        let (server, tool) = (entry.server.as_str(), &entry.tool);
+        let types = tool.types(info.observed_output.as_ref());
+        let declaration = || types.declaration(voice, server, &tool.name, &tool.summary());
+        match voice {
+            Voice::TypeScript => info.typescript = Some(declaration()),
+            Voice::Python => info.python = Some(declaration()),
+            Voice::Bash => {}
+        }
+        Ok(info)
     }
 
     pub(super) async fn tool_names(
@@ -127,10 +172,11 @@ impl Gateway {
         text: String,
         limit: u32,
         allowed: &ToolFilter,
+        voice: Voice,
     ) -> Result<Json, CallError> {
         let limit = usize::try_from(limit).unwrap_or(MAX_RESULTS);
         let query = SearchQuery { text, limit, detail: Detail::Summary, server: None };
-        let reply = self.search(&query, allowed).await;
+        let reply = self.search_as(&query, allowed, voice).await;
         self.bounded(&serde_json::to_value(reply.tools).unwrap_or_default())
     }
 
@@ -138,28 +184,38 @@ impl Gateway {
         &self,
         name: Option<&str>,
         allowed: &ToolFilter,
+        voice: Voice,
     ) -> Result<Json, CallError> {
+        let observed = |entry: &Entry| self.inner.observed.schema(&entry.server, &entry.tool);
         let text = match name {
-            None => self.overview(allowed).await,
+            None => self.overview(allowed, voice).await,
             Some(name) if find_server(name, &self.fleet().names).is_some() => {
                 let entries = self.entries_of(name, allowed).await?;
-                let entries: Vec<&Entry> = entries.iter().collect();
-                help::server(name, &entries)
+                let entries: Vec<_> =
+                    entries.iter().map(|entry| (entry, observed(entry))).collect();
+                help::server(voice, name, &entries)
             }
-            Some(name) => help::tool(&self.entry(name, allowed).await?),
+            Some(name) => {
+                let entry = self.entry(name, allowed).await?;
+                help::tool(voice, &entry, observed(&entry).as_ref())
+            }
         };
         self.bounded(&Value::String(text))
     }
 
-    async fn overview(&self, allowed: &ToolFilter) -> String {
+    async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> String {
         self.gather(allowed).await;
         let catalogue = self.catalogue().await;
         let health = self.health();
         let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
-        help::overview(servers.map(|server| {
-            let tools = catalogue.all(allowed).filter(|entry| entry.server.as_str() == server.name);
-            (server, tools.count())
-        }))
+        help::overview(
+            voice,
+            servers.map(|server| {
+                let tools =
+                    catalogue.all(allowed).filter(|entry| entry.server.as_str() == server.name);
+                (server, tools.count())
+            }),
+        )
     }
 
     async fn entries_of(
@@ -169,24 +225,31 @@ impl Gateway {
     ) -> Result<Vec<Entry>, CallError> {
         let server = self.server(server, allowed)?;
         if let Some(upstream) = self.upstream(&server) {
-            let state = upstream.settled(self.patience()).await;
-            if upstream.listing().is_none() {
-                return Err(unlisted(&server, &state));
-            }
+            self.listed(&upstream).await?;
         }
         let catalogue = self.catalogue().await;
         Ok(catalogue.all(allowed).filter(|entry| entry.server == server).cloned().collect())
     }
 
+    /// Waits for a list, if there is none yet.
+    async fn listed(&self, upstream: &Arc<Upstream>) -> Result<(), CallError> {
+        upstream.shelf().recheck().await;
+        let state = upstream.settled(self.patience()).await;
+        self.warm_behind(vec![Arc::clone(upstream)]);
+        match upstream.listing() {
+            Some(_) => Ok(()),
+            None => Err(unlisted(upstream.name(), &state)),
+        }
+    }
+
     async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
         let (server, tool) = self.pair(name, allowed).await?;
-        let entries = self.entries_of(server.as_str(), allowed).await?;
-        let listing = self.upstream(&server).and_then(|upstream| upstream.listing());
-        let real = listing.as_ref().and_then(|listing| listing.find(&tool));
-        let real = real.map_or(tool.as_str(), |real| real.name.as_str());
-        allowed.check(server.as_str(), real).map_err(|err| denied(err, &server, real))?;
-        let found = entries.into_iter().find(|entry| entry.tool.name == real);
-        found.ok_or_else(|| self.no_tool(&server, real, allowed))
+        let Some(upstream) = self.upstream(&server) else {
+            return Err(self.no_tool(&server, &tool, allowed));
+        };
+        self.listed(&upstream).await?;
+        let tool = self.usable(&upstream, &tool, allowed).await?;
+        Ok(Entry { server, tool })
     }
 
     /// Starts every server that may be used and waits a little, once, for the slow ones.
@@ -198,12 +261,20 @@ impl Gateway {
             .iter()
             .filter(|upstream| allowed.allows_server(upstream.name().as_str()));
         let settled = join_all(wanted.map(|upstream| async move {
-            (upstream.name().clone(), upstream.settled(until).await)
+            upstream.shelf().recheck().await;
+            (upstream, upstream.settled(until).await)
         }));
         let mut reply = SearchReply::default();
-        for (name, state) in settled.await {
+        let settled = settled.await;
+        self.warm_behind(settled.iter().map(|(upstream, _)| Arc::clone(upstream)).collect());
+        for (upstream, state) in settled {
+            let name = upstream.name().clone();
+            if upstream.shelf().is_stale() {
+                reply.stale.push(name.clone());
+            }
             match state {
                 State::Ready(_) => {}
+                State::Idle | State::Starting if upstream.listing().is_some() => {}
                 State::Idle | State::Starting => reply.starting.push(name),
                 State::Failed(failure) => reply.failed.push((name, failure.error.to_string())),
             }
@@ -211,8 +282,33 @@ impl Gateway {
         reply
     }
 
-    fn patience(&self) -> Instant {
-        Instant::now() + self.inner.settings.catalogue_wait
+    fn info(&self, entry: &Entry, detail: Detail, voice: Voice) -> ToolInfo {
+        let tool = &entry.tool;
+        let is_full = detail == Detail::Full;
+        let description = match detail {
+            Detail::Names => None,
+            Detail::Summary => Some(tool.summary()),
+            Detail::Full => Some(tool.description.clone()),
+        };
+        let observed = || self.inner.observed.schema(&entry.server, tool);
+        let observed = if detail == Detail::Names { None } else { observed() };
+        let signature = || tool.signature(voice, entry.server.as_str(), observed.as_ref());
+        ToolInfo {
+            name: entry.dotted_name(),
+            server: entry.server.to_string(),
+            tool: tool.name.clone(),
+            description,
+            signature: (detail != Detail::Names).then(signature),
+            typescript: None,
+            python: None,
+            input_schema: is_full.then(|| tool.input_schema.clone()),
+            output_schema: tool.output_schema.clone().filter(|_| is_full),
+            observed_output: observed.filter(|_| is_full),
+        }
+    }
+
+    pub(super) fn patience(&self) -> Instant {
+        Instant::now() + self.inner.shared.settings.catalogue_wait
     }
 }
 
@@ -225,25 +321,6 @@ fn unlisted(server: &ServerName, state: &State) -> CallError {
         }
     };
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {why}"))
-}
-
-fn info(entry: &Entry, detail: Detail) -> ToolInfo {
-    let tool = &entry.tool;
-    let is_full = detail == Detail::Full;
-    let description = match detail {
-        Detail::Names => None,
-        Detail::Summary => Some(tool.summary()),
-        Detail::Full => Some(tool.description.clone()),
-    };
-    ToolInfo {
-        name: entry.dotted_name(),
-        server: entry.server.to_string(),
-        tool: tool.name.clone(),
-        description,
-        signature: (detail != Detail::Names).then(|| tool.signature().to_owned()),
-        input_schema: is_full.then(|| tool.input_schema.clone()),
-        output_schema: tool.output_schema.clone().filter(|_| is_full),
-    }
 }
 
 fn occurs(words: &[String], entry: &Entry) -> bool {

@@ -12,6 +12,6 @@ impl Gateway {
         show: impl FnOnce(&Url),
     ) -> Result<LoggedIn, LoginError> {
         let upstream = self.upstream(server).ok_or(LoginError::Unknown)?;
-        login(upstream.config(), &self.inner.settings, show).await
+        login(upstream.config(), &self.inner.shared.settings, show).await
     }
 }

@@ -56,7 +56,7 @@ impl Gateway {
                 return self.list_of(list, server).await;
             }
             // Who asks for all does not wait long for one.
-            let patience = self.inner.settings.catalogue_wait;
+            let patience = self.inner.shared.settings.catalogue_wait;
             let found = tokio::time::timeout(patience, self.list_of(list, server)).await;
             found.unwrap_or_else(|_| {
                 let why = format!("server \"{server}\" does not answer yet; ask for its alone");

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::{
     Caller,
     clean::{clean_line, cut},
+    tool::Tool,
     upstream::{Upstream, UpstreamError},
 };
 
@@ -19,15 +20,16 @@ const QUESTIONS: usize = 10;
 /// Calls until there is a result.
 pub(super) async fn call_to_the_end(
     upstream: &Arc<Upstream>,
+    tool: &Arc<Tool>,
     params: CallToolRequestParams,
     caller: &Caller,
 ) -> Result<Value, UpstreamError> {
     if !caller.can_answer() {
-        return upstream.call(params, caller).await;
+        return upstream.call(tool, params, caller).await;
     }
     let mut next = params.clone();
     for _ in 0..=ROUNDS {
-        let result = upstream.call(next, caller).await?;
+        let result = upstream.call(tool, next, caller).await?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }

@@ -9,10 +9,17 @@ use super::*;
 use crate::{StdioConfig, Warden};
 
 fn gateway() -> Gateway {
-    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
     let issue = json!({"name": "get-issue", "description": "Reads an issue. More.", "inputSchema": {
         "type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}});
-    let server = |name: &str, plan: Value| {
+    of(&[
+        ("my-hub", json!({"tools": ["echo"], "raw_tools": [issue]})),
+        ("other", json!({"tools": ["echo", "only_here"]})),
+    ])
+}
+
+fn of(servers: &[(&str, Value)]) -> Gateway {
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
+    let server = |(name, plan): &(&str, Value)| {
         let program = StdioConfig {
             command: "python3".to_owned(),
             args: vec!["-S".to_owned(), script.display().to_string(), plan.to_string()],
@@ -20,12 +27,8 @@ fn gateway() -> Gateway {
         };
         ServerConfig::stdio(ServerName::new(name).expect("a name"), program, PathBuf::new())
     };
-    let servers = vec![
-        server("my-hub", json!({"tools": ["echo"], "raw_tools": [issue]})),
-        server("other", json!({"tools": ["echo", "only_here"]})),
-    ];
     Gateway::new(
-        servers,
+        servers.iter().map(server).collect(),
         Settings::new(
             vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
             Warden::none(),
@@ -39,7 +42,7 @@ fn only(patterns: &[&str]) -> ToolFilter {
 }
 
 async fn ask(gateway: &Gateway, ask: Ask, allowed: &ToolFilter) -> Result<Value, String> {
-    match gateway.answer(ask, allowed).await {
+    match gateway.answer(ask, allowed, Language::TypeScript).await {
         Ok(answer) => Ok(answer.to_value().expect("JSON")),
         Err(err) => {
             let code = serde_json::to_value(err.code).expect("a code");
@@ -83,7 +86,7 @@ async fn names_resolve_and_arguments_are_checked() {
 async fn only_what_is_allowed_is_called_or_seen() {
     let gateway = gateway();
     let allowed = only(&["other.echo"]);
-    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed).await;
+    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
     assert_eq!(denied.expect_err("denied").code, CallCode::ServerNotAllowed);
     assert_eq!(gateway.health()[0].state, ServerState::Idle, "a denied server is not started");
     let tool =
@@ -132,5 +135,118 @@ async fn guests_can_look_around() {
     let about = ask(&gateway, Ask::Help { name: None }, &all).await.expect("a text");
     let servers = about.as_str().and_then(|text| text.split_once("Servers:\n")).expect("a list").1;
     assert_eq!(servers, "  my-hub (2 tools)\n  other (2 tools)\n");
+    gateway.shutdown().await;
+}
+
+/// Which server and tool a name reaches.
+#[tokio::test]
+async fn names_that_collide_are_told_apart() {
+    let gateway = of(&[
+        ("a", json!({"tools": ["b__c", "c", "get-issue", "get.issue", "x/y", "d.e", "läuft"]})),
+        ("a__b", json!({"tools": ["c", "only"]})),
+        ("x-y_z", json!({"tools": ["t"]})),
+        ("x_y-z", json!({"tools": ["t"]})),
+        ("d", json!({"tools": ["other"]})),
+        ("my-hub", json!({"tools": ["t"]})),
+        ("my_hub", json!({"tools": ["t", "u"]})),
+    ]);
+    let all = ToolFilter::all();
+    let check = async |name: &str, expected: Result<&str, &str>| {
+        let actual = gateway.schema(name, &all, crate::Voice::TypeScript).await;
+        let actual = actual.map(|tool| tool.name).map_err(|err| err.message);
+        assert_eq!(actual, expected.map(ToOwned::to_owned).map_err(ToOwned::to_owned), "{name}");
+    };
+    // Both are there by exact names: only a dot tells them apart.
+    let both = "several tools go by \"a__b__c\": a__b.c, a.b__c; use the exact name";
+    check("a__b__c", Err(both)).await;
+    check("mcp__a__b__c", Err(&both.replace("\"a__b", "\"mcp__a__b"))).await;
+    check("a.b__c", Ok("a.b__c")).await;
+    check("a__b.c", Ok("a__b.c")).await;
+    check("a__b__only", Ok("a__b.only")).await;
+    check("mcp__a__c", Ok("a.c")).await;
+    check("a.get-issue", Ok("a.get-issue")).await;
+    check("a.get.issue", Ok("a.get.issue")).await;
+    let alike = "several tools go by \"get_issue\": a.get-issue, a.get.issue; use the exact name";
+    check("a.get_issue", Err(alike)).await;
+    check("a.x_y", Ok("a.x/y")).await;
+    check("a/x/y", Ok("a.x/y")).await;
+    check("mcp__a__läuft", Ok("a.läuft")).await;
+    // A tool of its own name, and not what `d` does not have.
+    check("d.e", Ok("a.d.e")).await;
+    check("d.other", Ok("d.other")).await;
+    check("x-y_z.t", Ok("x-y_z.t")).await;
+    let alike = "several tools go by \"x_y_z.t\": x-y_z.t, x_y-z.t; use the exact name";
+    check("x_y_z.t", Err(alike)).await;
+    check("my_hub.t", Ok("my_hub.t")).await;
+    check("my_hub.u", Ok("my_hub.u")).await;
+    check("my-hub.t", Ok("my-hub.t")).await;
+    let names = Ask::ToolNames { server: "x_y_z".to_owned() };
+    let alike = "TOOL_NOT_FOUND: several servers go by \"x_y_z\": x-y_z, x_y-z; use the exact name";
+    assert_eq!(ask(&gateway, names, &all).await, Err(alike.to_owned()));
+    gateway.shutdown().await;
+}
+
+async fn told(gateway: &Gateway, ask: Ask, language: Language) -> Value {
+    let answer = gateway.answer(ask, &ToolFilter::all(), language).await.expect("an answer");
+    answer.to_value().expect("JSON")
+}
+
+#[tokio::test]
+async fn everybody_is_told_in_their_own_language() {
+    let gateway = gateway();
+    let signature = |language| {
+        let ask = Ask::Search { query: "read issues".to_owned(), limit: 1 };
+        let gateway = &gateway;
+        async move { told(gateway, ask, language).await[0]["signature"].clone() }
+    };
+    let typescript = "\"get-issue\"(args: { id: number }): Promise<unknown>";
+    assert_eq!(signature(Language::Node).await, typescript);
+    assert_eq!(signature(Language::JavaScript).await, typescript);
+    assert_eq!(signature(Language::Python).await, "get_issue(*, id: int) -> Any");
+    assert_eq!(signature(Language::Bash).await, "mcp my-hub get-issue --id <number>");
+
+    let schema = || Ask::Schema { name: "get-issue".to_owned() };
+    let python = told(&gateway, schema(), Language::Python).await;
+    let stub = "# await tools.my_hub.get_issue(..)\nasync def get_issue(*, id: int) -> Any:\n    \
+                \"\"\"Reads an issue.\"\"\"";
+    assert_eq!([&python["python"], &python["typescript"]], [&json!(stub), &Value::Null]);
+    let typescript = told(&gateway, schema(), Language::TypeScript).await;
+    let declared = "declare const tools: { \"my-hub\": {\n  /** Reads an issue. */\n  \
+                    \"get-issue\"(args: { id: number }): Promise<unknown>;\n} };";
+    assert_eq!(
+        [&typescript["typescript"], &typescript["python"]],
+        [&json!(declared), &Value::Null]
+    );
+
+    let help = |name: Option<&str>| Ask::Help { name: name.map(str::to_owned) };
+    let about = told(&gateway, help(Some("get-issue")), Language::Bash).await;
+    let text = "my-hub.get-issue\nReads an issue. More.\n\nmcp my-hub get-issue\n  --id <number>, required";
+    assert_eq!(about, text);
+    for (language, call) in [
+        (Language::TypeScript, "await tools.SERVER.TOOL({..})"),
+        (Language::Python, "await tools.SERVER.TOOL(name=value)"),
+        (Language::Bash, "mcp SERVER TOOL --name value"),
+    ] {
+        let overview = told(&gateway, help(None), language).await;
+        assert!(overview.as_str().is_some_and(|text| text.contains(call)), "{overview}");
+    }
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_promises_nothing_is_known_by_what_it_gave() {
+    let gateway = gateway();
+    let schema = || Ask::Schema { name: "get-issue".to_owned() };
+    let before = told(&gateway, schema(), Language::TypeScript).await;
+    assert_eq!(before["observedOutput"], Value::Null);
+    told(&gateway, named("get-issue", json!({"id": 7})), Language::TypeScript).await;
+    let after = told(&gateway, schema(), Language::TypeScript).await;
+    let seen = "\"get-issue\"(args: { id: number }): Promise</* observed */ { id: number }>";
+    assert_eq!(after["signature"], seen);
+    assert_eq!(after["observedOutput"]["required"], json!(["id"]));
+    let about = Ask::Help { name: Some("my-hub".to_owned()) };
+    let python = told(&gateway, about, Language::Python).await;
+    let line = "get_issue(*, id: int) -> {\"id\": int}  # observed  # Reads an issue.";
+    assert!(python.as_str().is_some_and(|text| text.contains(line)), "{python}");
     gateway.shutdown().await;
 }

@@ -19,6 +19,66 @@ fn what_is_shown_is_visible() {
     assert_eq!(tool.raw.to_value().expect("JSON"), raw);
 }
 
+/// THREAT[TXT-2]: one of every kind of character that hides, wherever a server can write one.
+#[test]
+fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
+    let kinds = [
+        ("ANSI escape", "\u{1b}[8m"),
+        ("C1 control", "\u{9b}"),
+        ("zero width", "\u{200b}\u{200d}\u{feff}"),
+        ("bidirectional", "\u{202e}\u{2066}\u{61c}"),
+        ("tag", "\u{e0041}"),
+        ("variation selector", "\u{fe0f}\u{e0101}"),
+        ("line separator", "\u{2028}\u{2029}"),
+        ("filler", "\u{3164}\u{115f}\u{2800}"),
+        ("invisible operator", "\u{2062}\u{ad}\u{34f}"),
+        ("format control", "\u{13430}\u{1bca0}\u{1d173}"),
+        ("noncharacter", "\u{fdd0}\u{ffff}\u{10fffe}"),
+    ];
+    for (kind, hidden) in kinds {
+        let bad = format!("a{hidden}b");
+        let schema = json!({
+            "title": bad, "$comment": bad, "required": [bad],
+            "properties": {&bad: {"description": bad, "enum": [bad], "const": bad, "default": {&bad: [bad]},
+                "examples": [bad], "format": bad, "items": {"title": bad}}},
+            "x-custom": {&bad: bad},
+        });
+        // What no arguments could be checked against.
+        let unusable = json!({"properties": {"p": {"pattern": bad}}, "$defs": {&bad: {"$ref": format!("#/$defs/{bad}")}}});
+        let raw = json!({"name": "t", "title": bad, "description": bad, "inputSchema": schema, "outputSchema": unusable});
+        let tool = Tool::read(&raw).expect("a tool");
+        let mut shown = vec![
+            tool.description.clone(),
+            tool.title.clone().expect("a title"),
+            tool.input_schema.to_string(),
+            tool.output_schema.as_ref().expect("a schema").to_string(),
+        ];
+        for voice in [Voice::TypeScript, Voice::Python, Voice::Bash] {
+            shown.push(tool.signature(voice, "s", None));
+            shown.push(tool.types(None).declaration(voice, "s", "t", &tool.description));
+        }
+        let wrong = tool.arguments().check(&tool.input_schema, &json!({}));
+        shown.push(wrong.expect_err("one is missing"));
+        for text in shown {
+            assert!(
+                !text.contains(|c| hidden.contains(c) && c != '[' && c != '8' && c != 'm'),
+                "{kind}: {text:?}"
+            );
+        }
+        // The server still gets, and is hashed as, what it wrote.
+        assert_eq!(tool.raw.to_value().expect("JSON"), raw);
+        assert_eq!(tool.arguments().check(&tool.input_schema, &json!({&bad: bad})), Ok(()));
+    }
+}
+
+#[test]
+fn of_two_names_that_look_the_same_the_first_stays() {
+    let properties = json!({"a": {"type": "string"}, "a\u{200b}": {"type": "number"}});
+    let tool = Tool::read(&json!({"name": "t", "inputSchema": {"properties": properties}}));
+    let line = tool.expect("a tool").signature(Voice::TypeScript, "s", None);
+    assert_eq!(line, "t(args?: { a?: string }): Promise<unknown>");
+}
+
 #[test]
 fn only_a_bad_name_costs_a_tool() {
     let check = |raw: Value| Tool::read(&raw).map(|tool| tool.input_schema).map_err(|_| ());

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
+use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest};
 use serde_json::Value;
 use tokio::time::{Duration, Instant};
 
@@ -13,11 +13,18 @@ use super::{
     failure::seconds,
     gate::Crowded,
 };
-use crate::Caller;
+use crate::{Caller, tool::Tool};
 
 /// A call that was given up after so long, without a word from its server all the while, counts as
 /// one that failed: its caller had less patience than we have, and was not served either.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// What is asked of a server.
+enum Wish<'a> {
+    /// A tool, by the definition under which it was found.
+    Tool(&'a Arc<Tool>, CallToolRequestParams),
+    Other(ClientRequest),
+}
 
 /// One call under way. Dropped before its end, it is still accounted for.
 struct Attempt<'a> {
@@ -35,14 +42,15 @@ struct Sent {
 }
 
 impl Upstream {
-    /// Calls a tool and gives its raw result. Starts the server if need be.
+    /// Calls a tool by the definition under which it was found, and gives its raw result. Starts
+    /// the server if need be.
     pub(crate) async fn call(
         self: &Arc<Upstream>,
+        tool: &Arc<Tool>,
         params: CallToolRequestParams,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.counted(request, caller).await
+        self.counted(Wish::Tool(tool, params), caller).await
     }
 
     /// Asks for something that is no tool call, and is held to the same.
@@ -52,15 +60,15 @@ impl Upstream {
         params: Value,
     ) -> Result<Value, UpstreamError> {
         let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        self.counted(request, &Caller::default()).await
+        self.counted(Wish::Other(request), &Caller::default()).await
     }
 
     async fn counted(
         self: &Arc<Upstream>,
-        request: ClientRequest,
+        wish: Wish<'_>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        let called = self.attempt(request, caller).await;
+        let called = self.attempt(wish, caller).await;
         if called.as_ref().is_err_and(UpstreamError::is_refusal) {
             self.counts.refused();
         }
@@ -69,28 +77,38 @@ impl Upstream {
 
     async fn attempt(
         self: &Arc<Upstream>,
-        request: ClientRequest,
+        wish: Wish<'_>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
         let pass = self.breaker().admit(Instant::now()).map_err(|err| self.refusal(err))?;
         let mut attempt = Attempt { upstream: self, pass, sent: None, is_over: false };
         let _place = self.gate.place().await.map_err(|err| self.crowded(err))?;
         let connection = self.connected().await?;
-        let common = &self.common;
+        let common = &self.shared.common;
         let _share = self.gate.share(common).await.map_err(|err| self.crowded(err))?;
+        if let Wish::Tool(tool, _) = &wish {
+            self.agreed(&connection).await?;
+            if !self.is_agreed(&connection, tool) {
+                return Err(UpstreamError::Outdated);
+            }
+        }
         let signs = connection.signs();
         attempt.sent = Some(Sent { at: Instant::now(), connection: connection.clone(), signs });
         self.counts.sent();
         let waiting = connection.enter(self.name(), caller);
         let on_progress = caller.progress().cloned();
-        let called = connection.ask(request, self.patience(), on_progress, waiting.as_ref()).await;
+        let (patience, waiting) = (self.patience(), waiting.as_ref());
+        let called = match wish {
+            Wish::Tool(_, params) => connection.call(params, patience, on_progress, waiting).await,
+            Wish::Other(request) => connection.ask(request, patience, on_progress, waiting).await,
+        };
         attempt.end(&called);
         called
     }
 
     fn patience(&self) -> Patience {
-        let idle = self.config.narrow.call_timeout.unwrap_or(self.settings.call_timeout);
-        Patience { idle, total: self.settings.call_total_timeout.max(idle) }
+        let idle = self.config.narrow.call_timeout.unwrap_or(self.shared.settings.call_timeout);
+        Patience { idle, total: self.shared.settings.call_total_timeout.max(idle) }
     }
 
     pub(super) fn breaker(&self) -> MutexGuard<'_, Breaker> {
@@ -115,7 +133,7 @@ impl Upstream {
         let Crowded { size, waiting, waited } = crowded;
         let rounds = u32::try_from((waiting + 1).div_ceil(size)).unwrap_or(u32::MAX);
         let expected = self.counts.latency().mean().saturating_mul(rounds);
-        let retry_s = seconds(expected.min(self.settings.queue_wait));
+        let retry_s = seconds(expected.min(self.shared.settings.queue_wait));
         match waited {
             Some(waited) => {
                 UpstreamError::Stuck { under_way: size, waited_s: seconds(waited), retry_s }

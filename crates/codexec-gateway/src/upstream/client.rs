@@ -49,7 +49,7 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.changed.notify_one();
+        self.news.changes.heard();
     }
 
     async fn on_progress(

@@ -12,8 +12,9 @@ use codexec_types::ServerName;
 use rmcp::{
     RoleClient,
     model::{
-        CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
-        ErrorCode, NumberOrString, ProgressToken, RequestId, ServerResult,
+        CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
+        ClientNotification, ClientRequest, ErrorCode, NumberOrString, ProgressToken,
+        ProtocolVersion, RequestId, ServerResult,
     },
     service::{
         Peer, PeerRequestOptions, RequestHandle, RunningService, RunningServiceCancellationToken,
@@ -21,20 +22,23 @@ use rmcp::{
     },
 };
 use serde_json::Value;
-use tokio::{
-    sync::Notify,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
     callers::{Callers, Waiting},
+    changes::Changes,
+    lane::Lane,
+    outbox::SendError,
     process::{Leash, Life},
     progress::{Listeners, Listening, OnProgress},
     remote::Troubles,
 };
-use crate::Caller;
+use crate::{Caller, clean::cut};
+
+/// Of what a server says it is, this much counts.
+const VERSION_BYTES: usize = 500;
 
 /// What a remote server gets to hear that we leave.
 const GOODBYE: Duration = Duration::from_secs(1);
@@ -44,6 +48,8 @@ pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
     wire: Wire,
+    /// Each request must say more about us than a lane does.
+    is_modern: bool,
     /// The server will say nothing more.
     gone: CancellationToken,
     news: News,
@@ -53,7 +59,7 @@ pub(crate) struct Connection {
 #[derive(Clone, Default)]
 pub(super) struct News {
     /// Its tools have changed.
-    pub(super) changed: Arc<Notify>,
+    pub(super) changes: Arc<Changes>,
     /// How far calls are.
     pub(super) progress: Arc<Listeners>,
     /// Whom it may ask something.
@@ -79,7 +85,7 @@ pub(super) struct Patience {
 
 /// What stands behind a connection.
 pub(super) enum Wire {
-    Process(Leash),
+    Process(Leash, Arc<Lane>),
     Remote(Arc<Troubles>),
 }
 
@@ -96,7 +102,10 @@ impl Connection {
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
         tokio::spawn(service.waiting());
         let service = std::sync::Mutex::new(Some(token));
-        Connection { peer, service, wire, gone, news }
+        let is_modern = peer
+            .peer_info()
+            .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
+        Connection { peer, service, wire, is_modern, gone, news }
     }
 
     /// `None`: it is no process of ours.
@@ -106,9 +115,16 @@ impl Connection {
 
     fn life(&self) -> Option<&Life> {
         match &self.wire {
-            Wire::Process(leash) => Some(&leash.0),
+            Wire::Process(leash, _) => Some(&leash.0),
             Wire::Remote(_) => None,
         }
+    }
+
+    /// What the server calls itself.
+    pub(super) fn version(&self) -> Option<String> {
+        let info = self.peer.peer_info()?;
+        let info = info.server_info.as_ref()?;
+        Some(cut(&format!("{} {}", info.name, info.version), VERSION_BYTES))
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -124,9 +140,46 @@ impl Connection {
         self.news.signs.load(Ordering::Relaxed)
     }
 
-    /// Comes back when its tools have changed.
-    pub(super) async fn changed(&self) {
-        self.news.changed.notified().await;
+    pub(super) fn changes(&self) -> &Changes {
+        &self.news.changes
+    }
+
+    /// Calls a tool and gives its raw result. Dropping the future tells the server.
+    pub(super) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        patience: Patience,
+        on_progress: Option<OnProgress>,
+        waiting: Option<&Waiting<'_>>,
+    ) -> Result<Value, UpstreamError> {
+        let lane = match &self.wire {
+            Wire::Process(_, lane) if !self.is_modern => lane,
+            Wire::Process(..) | Wire::Remote(_) => {
+                let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+                return self.ask(request, patience, on_progress, waiting).await;
+            }
+        };
+        let mut call = lane.call();
+        let begun = Instant::now();
+        let listening = self.news.progress.listen(call.id, on_progress);
+        match call.send(&params.name, params.arguments.as_ref()) {
+            Ok(()) => {}
+            Err(SendError::Closed) => return Err(self.ended().await),
+            Err(err @ (SendError::Backlog | SendError::Unwritable(_))) => {
+                return Err(UpstreamError::Unreachable(err.to_string()));
+            }
+        }
+        let answer = tokio::select! {
+            biased;
+            answer = call.answer() => answer,
+            () = self.gone.cancelled() => None,
+            limit = patience.over(begun, Some(&listening), waiting) => {
+                return Err(UpstreamError::Timeout(limit));
+            }
+        };
+        let Some(answer) = answer else { return Err(self.ended().await) };
+        self.news.sign();
+        answer.map_err(|error| refusal(error.code, &error.message))
     }
 
     /// Sends a request and gives its raw result. Dropping the future tells the server.
@@ -207,7 +260,7 @@ impl Connection {
             token.cancel();
         }
         match &self.wire {
-            Wire::Process(leash) => leash.0.end().await,
+            Wire::Process(leash, _) => leash.0.end().await,
             // A session is closed before its connection is.
             Wire::Remote(_) => {
                 let _ = timeout(GOODBYE, self.gone()).await;
@@ -217,14 +270,14 @@ impl Connection {
 
     pub(super) fn kill(&self) {
         match &self.wire {
-            Wire::Process(leash) => leash.0.kill(),
+            Wire::Process(leash, _) => leash.0.kill(),
             Wire::Remote(_) => self.gone.cancel(),
         }
     }
 
     pub(super) async fn ended(&self) -> UpstreamError {
         match &self.wire {
-            Wire::Process(leash) => UpstreamError::Ended(leash.0.epitaph().await),
+            Wire::Process(leash, _) => UpstreamError::Ended(leash.0.epitaph().await),
             Wire::Remote(troubles) => match troubles.why_ended() {
                 Some(UpstreamError::Start(why)) => UpstreamError::Ended(why),
                 Some(error) => error,
@@ -237,7 +290,7 @@ impl Connection {
     fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
         match (&self.wire, request) {
             (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
-            (Wire::Remote(_) | Wire::Process(_), _) => None,
+            (Wire::Remote(_) | Wire::Process(..), _) => None,
         }
     }
 }

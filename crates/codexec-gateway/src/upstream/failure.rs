@@ -45,6 +45,10 @@ pub(crate) enum UpstreamError {
     Stuck { under_way: usize, waited_s: u64, retry_s: u64 },
     #[error("no answer within {} s", .0.as_secs_f32())]
     Timeout(Duration),
+    #[error("it says that its tools have changed, and does not list them")]
+    Unlisted,
+    #[error("the tool's definition has changed while the call waited; try again")]
+    Outdated,
     #[error("it does not know the method")]
     NoSuchMethod,
     #[error("{0}")]
@@ -71,6 +75,8 @@ impl UpstreamError {
             | UpstreamError::Probed { .. }
             | UpstreamError::Crowded { .. }
             | UpstreamError::Stuck { .. }
+            | UpstreamError::Unlisted
+            | UpstreamError::Outdated
             | UpstreamError::ShutDown => Verdict::Unknown,
         }
     }

@@ -1,4 +1,5 @@
-//! How many calls a server works on at a time, and how many wait for it, in the order they came.
+//! THREAT[UP-9]: how many calls a server works on at a time, and how many wait for it, in the order
+//! they came.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

@@ -1,7 +1,7 @@
 //! From a server's line to what rmcp understands. Results stay raw: rmcp's typed results fail
 //! as a whole when a server gets one field wrong.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use codexec_types::lenient_json;
 use rmcp::{
@@ -15,6 +15,7 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
+    lane::Waiting,
     owner::{Owner, owner},
     theirs::{Fate, Theirs},
 };
@@ -25,11 +26,52 @@ pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 #[derive(Default)]
 pub(super) struct InFlight {
     pub(super) theirs: Theirs,
+    /// Calls that went past rmcp.
+    calls: Arc<Waiting>,
+    /// rmcp's own.
     pub(super) ids: HashSet<i64>,
     /// The request whose result must be typed.
     pub(super) initialize: Option<i64>,
     /// The same, from 2026-07-28 on.
     pub(super) discover: Option<i64>,
+}
+
+impl InFlight {
+    pub(super) fn new(calls: Arc<Waiting>, theirs: Theirs) -> InFlight {
+        InFlight { theirs, calls, ..InFlight::default() }
+    }
+
+    fn has(&self, id: i64) -> bool {
+        self.ids.contains(&id) || self.calls.has(id)
+    }
+
+    /// Gives an answer to whoever waits for it; what is left is rmcp's.
+    fn answer(&mut self, id: i64, answer: Result<Value, ErrorData>) -> Option<Message> {
+        if !self.ids.remove(&id) {
+            self.calls.deliver(id, answer);
+            return None;
+        }
+        let number = NumberOrString::Number(id);
+        Some(match answer {
+            Ok(result) if self.initialize == Some(id) => {
+                let result = ServerResult::InitializeResult(initialize_result(result));
+                Message::response(result, number)
+            }
+            Ok(result) if self.discover == Some(id) => match discover_result(result) {
+                Some(result) => Message::response(ServerResult::DiscoverResult(result), number),
+                // It knows nothing of discovery and answers everything.
+                None => unknown_method(id),
+            },
+            Ok(result) => {
+                Message::response(ServerResult::CustomResult(CustomResult(result)), number)
+            }
+            Err(error) => Message::error(error, Some(number)),
+        })
+    }
+
+    fn fail(&mut self, id: i64, why: String) -> Option<Message> {
+        self.answer(id, Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None)))
+    }
 }
 
 /// The messages in one line; `None` when it is junk.
@@ -41,9 +83,9 @@ pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>
         ),
         Ok(value) => message(value, in_flight).map(|message| message.into_iter().collect()),
         Err(err) => match owner(line) {
-            Owner::Request(id) if in_flight.ids.contains(&id) => {
+            Owner::Request(id) if in_flight.has(id) => {
                 let why = format!("the server's answer is not valid JSON ({err})");
-                Some(vec![failure(id, why, in_flight)])
+                Some(in_flight.fail(id, why).into_iter().collect())
             }
             Owner::Request(_) | Owner::Server | Owner::Unknown => None,
         },
@@ -54,13 +96,13 @@ pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>
 /// everybody when it does not say whose it was.
 pub(super) fn too_long(head: &[u8], line_bytes: usize, in_flight: &mut InFlight) -> Vec<Message> {
     let losers: Vec<i64> = match owner(head) {
-        Owner::Request(id) if in_flight.ids.contains(&id) => vec![id],
+        Owner::Request(id) if in_flight.has(id) => vec![id],
         Owner::Request(_) | Owner::Server => Vec::new(),
-        Owner::Unknown => in_flight.ids.iter().copied().collect(),
+        Owner::Unknown => in_flight.ids.iter().copied().chain(in_flight.calls.ids()).collect(),
     };
     let megabytes = line_bytes >> 20;
     let why = format!("the server's answer is over the limit of {megabytes} MiB; ask for less");
-    losers.into_iter().map(|id| failure(id, why.clone(), in_flight)).collect()
+    losers.into_iter().filter_map(|id| in_flight.fail(id, why.clone())).collect()
 }
 
 /// Outer `None`: junk. Inner `None`: fine, and of no interest.
@@ -76,31 +118,18 @@ fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>
     // it for 1; but who waits for 1 waits in vain, and is told so.
     if let Some(id) = object.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok()) {
         let why = "the server answered with its request's id as a text; that is not MCP".to_owned();
-        return Some(in_flight.ids.contains(&id).then(|| failure(id, why, in_flight)));
+        return Some(if in_flight.has(id) { in_flight.fail(id, why) } else { None });
     }
     let id = object.get("id").and_then(Value::as_i64)?;
-    if !in_flight.ids.contains(&id) {
+    if !in_flight.has(id) {
         // An answer that comes after its caller has left.
         return Some(None);
     }
-    if let Some(error) = object.remove("error") {
-        in_flight.ids.remove(&id);
-        return Some(Some(Message::error(error_data(&error), Some(NumberOrString::Number(id)))));
-    }
-    let result = object.remove("result")?;
-    in_flight.ids.remove(&id);
-    let result = if in_flight.initialize == Some(id) {
-        ServerResult::InitializeResult(initialize_result(result))
-    } else if in_flight.discover == Some(id) {
-        match discover_result(result) {
-            Some(result) => ServerResult::DiscoverResult(result),
-            // It knows nothing of discovery and answers everything.
-            None => return Some(Some(unknown_method(id))),
-        }
-    } else {
-        ServerResult::CustomResult(CustomResult(result))
+    let answer = match object.remove("error") {
+        Some(error) => Err(error_data(&error)),
+        None => Ok(object.remove("result")?),
     };
-    Some(Some(Message::response(result, NumberOrString::Number(id))))
+    Some(in_flight.answer(id, answer))
 }
 
 /// We need little of it, so a bad field is no reason to lose the server.
@@ -145,12 +174,6 @@ pub(super) fn error_data(error: &Value) -> ErrorData {
         message,
         error.get("data").cloned(),
     )
-}
-
-fn failure(id: i64, why: String, in_flight: &mut InFlight) -> Message {
-    in_flight.ids.remove(&id);
-    let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None);
-    Message::error(error, Some(NumberOrString::Number(id)))
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use super::{
     UpstreamError,
     client::Client,
     connection::{Connection, News, Wire},
+    lane::Lane,
+    log::Log,
+    outbox::Outbox,
     process::{Started, start},
     remote,
     stdio::Stdio,
@@ -23,7 +26,10 @@ pub(super) async fn open(
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
-        TransportConfig::Stdio(program) => open_stdio(program, settings, deadline).await,
+        TransportConfig::Stdio(program) => {
+            let log = Log::of(settings, &config.name);
+            open_stdio(program, log, settings, deadline).await
+        }
         TransportConfig::Remote(remote) => {
             remote::open(&config.name, remote, settings, deadline).await
         }
@@ -32,6 +38,7 @@ pub(super) async fn open(
 
 async fn open_stdio(
     program: &StdioConfig,
+    log: Option<Log>,
     settings: &Settings,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
@@ -41,19 +48,22 @@ async fn open_stdio(
         let value = value.map_err(|err| UpstreamError::Start(format!("`env.{name}`: {err}")))?;
         env.push((name.clone(), value));
     }
-    let Started { leash, stdin, stdout } = start(program, &env, settings).map_err(|err| {
+    let Started { leash, stdin, stdout } = start(program, &env, log, settings).map_err(|err| {
         UpstreamError::Start(format!("{:?} could not be started: {err}", program.command))
     })?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
     let news = News::default();
     let client = Client { news: news.clone() };
-    let pipes = (stdin, stdout);
+    let outbox = Outbox::new(stdin, life.clone());
+    let outbox = outbox.map_err(|err| UpstreamError::Start(format!("its input: {err}")))?;
+    let lane = Arc::new(Lane::new(outbox));
+    let pipes = (&*lane, stdout);
     let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
     // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash), gone, news)),
+        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash, lane), gone, news)),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
             Err(UpstreamError::Start(format!("it refused: {}", error.message)))
         }

@@ -22,6 +22,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::log::{self, Log};
 use crate::{
     Settings, StdioConfig, Warden,
     clean::{clean, cut_front},
@@ -67,6 +68,7 @@ pub(super) struct Started {
 pub(super) fn start(
     program: &StdioConfig,
     env: &[(String, String)],
+    log: Option<Log>,
     settings: &Settings,
 ) -> io::Result<Started> {
     #[expect(
@@ -106,7 +108,7 @@ pub(super) fn start(
         drained: CancellationToken::new(),
     });
     tokio::spawn(watch(child, life.clone(), settings.warden.clone()));
-    tokio::spawn(drain(stderr, life.clone()));
+    tokio::spawn(drain(stderr, life.clone(), log));
     Ok(Started { leash: Leash(life), stdin, stdout })
 }
 
@@ -209,7 +211,7 @@ async fn wind_down(child: &mut Child, life: &Life) -> io::Result<ExitStatus> {
     child.wait().await
 }
 
-async fn drain(mut stderr: ChildStderr, life: Arc<Life>) {
+async fn drain(mut stderr: ChildStderr, life: Arc<Life>, mut log: Option<Log>) {
     let mut chunk = vec![0; STDERR_BYTES];
     loop {
         let read = tokio::select! {
@@ -219,7 +221,11 @@ async fn drain(mut stderr: ChildStderr, life: Arc<Life>) {
         };
         match read {
             Ok(0) | Err(_) => break,
-            Ok(length) => life.keep(chunk.get(..length).unwrap_or_default()),
+            Ok(length) => {
+                let said = chunk.get(..length).unwrap_or_default();
+                life.keep(said);
+                log = log::keep(log, said).await;
+            }
         }
     }
     life.drained.cancel();

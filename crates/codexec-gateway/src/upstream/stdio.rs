@@ -1,14 +1,7 @@
 //! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has one; ours survives what servers
 //! really send: lines without end, broken text, junk, and silence where reading should be.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use codexec_types::{Line, LineBuffer};
 use rmcp::{
@@ -17,24 +10,18 @@ use rmcp::{
     service::TxJsonRpcMessage,
     transport::Transport,
 };
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    process::{ChildStdin, ChildStdout},
-    sync::mpsc,
-    time::timeout,
-};
+use tokio::{io::AsyncReadExt, process::ChildStdout, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::News,
     incoming::{InFlight, Message, read, too_long},
+    lane::Lane,
+    outbox::{Outbox, SendError},
     process::Life,
     theirs::Theirs,
 };
 
-/// What may wait for a server that does not read.
-const QUEUED_LINES: usize = 1_024;
-const QUEUED_BYTES: usize = 32 << 20;
 /// What a server may say that means nothing before we give up on it.
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
@@ -44,8 +31,7 @@ const LAST_READ: Duration = Duration::from_millis(50);
 
 pub(super) struct Stdio {
     life: Arc<Life>,
-    out: Option<mpsc::Sender<Vec<u8>>>,
-    queued_bytes: Arc<AtomicUsize>,
+    outbox: Arc<Outbox>,
     stdout: ChildStdout,
     chunk: Vec<u8>,
     lines: LineBuffer,
@@ -57,38 +43,24 @@ pub(super) struct Stdio {
     gone: CancellationToken,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SendError {
-    #[error("the server does not read its input")]
-    Backlog,
-    #[error("the server's input is closed")]
-    Closed,
-    #[error("the request has no JSON text")]
-    Unwritable(#[source] serde_json::Error),
-}
-
 impl Stdio {
     /// `gone` is cancelled when the server will say nothing more and all it said was delivered.
     pub(super) fn new(
-        (stdin, stdout): (ChildStdin, ChildStdout),
+        (lane, stdout): (&Lane, ChildStdout),
         life: Arc<Life>,
         line_bytes: usize,
         gone: CancellationToken,
         news: News,
     ) -> Stdio {
-        let (out, lines) = mpsc::channel(QUEUED_LINES);
-        let queued_bytes = Arc::new(AtomicUsize::new(0));
-        tokio::spawn(write(stdin, lines, queued_bytes.clone(), life.clone()));
         Stdio {
             life,
-            out: Some(out),
-            queued_bytes,
+            outbox: lane.outbox.clone(),
             stdout,
             chunk: vec![0; READ_BYTES],
             lines: LineBuffer::new(line_bytes),
             line_bytes,
             ready: VecDeque::new(),
-            in_flight: InFlight { theirs: Theirs::new(news), ..InFlight::default() },
+            in_flight: InFlight::new(lane.waiting.clone(), Theirs::new(news)),
             junk_lines: 0,
             junk_bytes: 0,
             gone,
@@ -96,26 +68,8 @@ impl Stdio {
     }
 
     fn enqueue(&mut self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), SendError> {
-        self.write(item)?;
+        self.outbox.send(item)?;
         self.note(item);
-        Ok(())
-    }
-
-    fn write(&self, item: &impl serde::Serialize) -> Result<(), SendError> {
-        let mut line = serde_json::to_vec(item).map_err(SendError::Unwritable)?;
-        line.push(b'\n');
-        let length = line.len();
-        let out = self.out.as_ref().ok_or(SendError::Closed)?;
-        let queued = self.queued_bytes.load(Ordering::Acquire);
-        if queued > 0 && queued + length > QUEUED_BYTES {
-            return Err(SendError::Backlog);
-        }
-        let place = out.try_reserve().map_err(|err| match err {
-            mpsc::error::TrySendError::Full(()) => SendError::Backlog,
-            mpsc::error::TrySendError::Closed(()) => SendError::Closed,
-        })?;
-        self.queued_bytes.fetch_add(length, Ordering::AcqRel);
-        place.send(line);
         Ok(())
     }
 
@@ -174,8 +128,7 @@ impl Stdio {
             }
         }
         for reply in self.in_flight.theirs.replies() {
-            // A server that does not read its answers does not get them.
-            let _ = self.write(&reply);
+            self.outbox.offer(&reply);
         }
         let is_bearable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
         if !is_bearable {
@@ -227,7 +180,7 @@ impl Transport<RoleClient> for Stdio {
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
-        self.out = None;
+        self.outbox.close();
         self.gone.cancel();
         std::future::ready(Ok(()))
     }
@@ -235,30 +188,7 @@ impl Transport<RoleClient> for Stdio {
 
 impl Drop for Stdio {
     fn drop(&mut self) {
+        self.outbox.close();
         self.gone.cancel();
-    }
-}
-
-async fn write(
-    mut stdin: ChildStdin,
-    mut lines: mpsc::Receiver<Vec<u8>>,
-    queued_bytes: Arc<AtomicUsize>,
-    life: Arc<Life>,
-) {
-    let stopping = life.stopping();
-    loop {
-        let line = tokio::select! {
-            line = lines.recv() => line,
-            () = stopping.cancelled() => None,
-        };
-        let Some(line) = line else { return };
-        let written = tokio::select! {
-            written = stdin.write_all(&line) => written,
-            () = stopping.cancelled() => return,
-        };
-        queued_bytes.fetch_sub(line.len(), Ordering::AcqRel);
-        if written.is_err() {
-            return;
-        }
     }
 }

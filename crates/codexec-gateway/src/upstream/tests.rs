@@ -9,12 +9,12 @@ mod starts;
 
 use std::{path::PathBuf, time::Duration};
 
-use codexec_types::{Ask, CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
 use crate::{
     Gateway, SearchQuery, Secret, ServerConfig, ServerState, Settings, StdioConfig,
-    TransportConfig, Warden,
+    TransportConfig, Voice, Warden,
 };
 
 fn settings() -> Settings {
@@ -55,7 +55,7 @@ fn gateway(plan: &Value) -> Gateway {
 async fn call(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallError> {
     let ask =
         Ask::Tool { server: "s".to_owned(), tool: tool.to_owned(), args: Json::from_value(&args) };
-    let answer = gateway.answer(ask, &ToolFilter::all()).await?;
+    let answer = gateway.answer(ask, &ToolFilter::all(), Language::TypeScript).await?;
     Ok(answer.to_value().expect("JSON"))
 }
 

@@ -59,7 +59,7 @@ impl Theirs {
                 Fate::PassOn
             }
             (None, "notifications/tools/list_changed") => {
-                self.news.changed.notify_one();
+                self.news.changes.heard();
                 Fate::Done
             }
             (None, "notifications/progress") => {

@@ -35,7 +35,7 @@ pub(super) async fn list(
     told: &Told,
     context: &RequestContext<RoleServer>,
 ) -> Result<Value, ErrorData> {
-    let tools = app.gateway.direct_tools(&app.policy.tools).await;
+    let tools = app.gateway.direct_tools(&app.in_force.policy().tools).await;
     told.is(digest(&tools));
     let tools: Vec<Value> =
         first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
@@ -92,7 +92,8 @@ pub(super) fn begin(
     let running = tokio::spawn(async move {
         let gateway = app.gateway.on_behalf_of(caller);
         let arguments = Json::from_value(&Value::Object(arguments));
-        let called = gateway.direct_call(&name, &arguments, &app.policy.tools);
+        let policy = app.in_force.policy();
+        let called = gateway.direct_call(&name, &arguments, &policy.tools);
         tokio::select! {
             called = called => said(&name, called),
             // Dropping the call tells the server.

@@ -19,7 +19,7 @@ pub(super) fn begin(
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Result<Talk, FieldError> {
-    let wanted = wanted(arguments, &app.policy)?;
+    let wanted = wanted(arguments, &app.in_force.policy())?;
     let (sender, receiver) = watch::channel(Progress::default());
     let (caller, questions) = talk::caller(context);
     let (runner, cancel) = (Arc::clone(app), CancellationToken::new());

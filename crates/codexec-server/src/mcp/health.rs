@@ -32,7 +32,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     };
     let (running, waiting) = app.workers.load();
     let servers: Vec<Value> = app.gateway.health().iter().map(server).collect();
-    let health = json!({
+    let mut health = json!({
         "healthy": is_sandboxed && is_stored,
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": started.elapsed().as_secs(),
@@ -42,6 +42,12 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         "store": store,
         "servers": servers,
     });
+    let problems = app.in_force.problems();
+    if !problems.is_empty()
+        && let Some(health) = health.as_object_mut()
+    {
+        health.insert("problems".to_owned(), json!(problems));
+    }
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
     Reply::fine(text)
 }
@@ -68,6 +74,12 @@ fn server(health: &ServerHealth) -> Value {
         if count > 0 {
             fields.insert(name.to_owned(), count.into());
         }
+    }
+    if health.held > 0 {
+        fields.insert("held".to_owned(), health.held.into());
+    }
+    if health.stale {
+        fields.insert("stale".to_owned(), true.into());
     }
     if health.breaker != BreakerState::Closed {
         fields.insert("breaker".to_owned(), health.breaker.name().into());

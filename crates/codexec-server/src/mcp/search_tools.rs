@@ -11,7 +11,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
         Ok(query) => query,
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
-    let found = app.gateway.search(&query, &app.policy.tools).await;
+    let found = app.gateway.search(&query, &app.in_force.policy().tools).await;
     Reply::fine(text(&found, Budget::DEFAULT))
 }
 
@@ -55,6 +55,9 @@ fn text(found: &SearchReply, budget: Budget) -> String {
         text.push_str(&format!(
             "[server {server} is still starting; its tools are not searched]\n"
         ));
+    }
+    for server in found.stale.iter().take(10) {
+        text.push_str(&format!("[server {server} has not answered yet; its list is an old one]\n"));
     }
     for (server, reason) in found.failed.iter().take(5) {
         let reason: String = reason.chars().take(100).collect();

@@ -1,6 +1,6 @@
 //! The arguments of `codexec servers`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct Name {
@@ -13,14 +13,30 @@ pub(crate) struct List {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Start nothing: only tell what the files say
+    #[arg(long)]
+    pub(crate) no_check: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct Add {
+    /// A variable for a program; may be given several times. The value may be `env:NAME`,
+    /// `file:PATH` or `keyring:NAME`
+    #[arg(short, long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header for a URL, for example 'Authorization: env:TOKEN'; may be given several times
+    #[arg(short = 'H', long, value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// How the server is reached; by default stdio for a program and http for a URL
+    #[arg(short, long, value_enum)]
+    pub(crate) transport: Option<Transport>,
     /// The server's name
     pub(crate) name: String,
-    /// The program and its arguments, after `--`; or a URL
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// Where the server is, if it is not a program
+    #[arg(required_unless_present = "command", conflicts_with = "command")]
+    pub(crate) url: Option<String>,
+    /// The program and its arguments
+    #[arg(last = true)]
     pub(crate) command: Vec<String>,
 }
 
@@ -52,4 +68,11 @@ pub(crate) struct Approve {
     /// Approve without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub(crate) enum Transport {
+    Stdio,
+    Http,
+    Sse,
 }

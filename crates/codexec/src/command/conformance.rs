@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codexec_gateway::{
     Gateway, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, ServerState, Settings,
-    TransportConfig, login,
+    TransportConfig, Voice, login,
 };
-use codexec_types::{Ask, CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Map, Value, json};
 
 use crate::env;
@@ -117,7 +117,7 @@ async fn calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<String, V
     }
     let mut calls = Vec::new();
     for tool in gateway.list(&ToolFilter::all()).await {
-        let schema = gateway.schema(&tool.name, &ToolFilter::all()).await;
+        let schema = gateway.schema(&tool.name, &ToolFilter::all(), Voice::TypeScript).await;
         let schema = schema.ok().and_then(|tool| tool.input_schema).unwrap_or_default();
         calls.push((tool.tool, example(&schema)));
     }
@@ -153,12 +153,12 @@ async fn call(
         tool: tool.to_owned(),
         args: Json::from_value(&Value::Object(args.clone())),
     };
-    match gateway.answer(ask(args), &ToolFilter::all()).await {
+    match gateway.answer(ask(args), &ToolFilter::all(), Language::TypeScript).await {
         // Nothing is not a value of the type; whoever is told so leaves it out.
         Err(error) if error.code == CallCode::InvalidArgs => {
             let mut args = args.clone();
             args.retain(|_, value| !value.is_null());
-            gateway.answer(ask(&args), &ToolFilter::all()).await
+            gateway.answer(ask(&args), &ToolFilter::all(), Language::TypeScript).await
         }
         answered => answered,
     }

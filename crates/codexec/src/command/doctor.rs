@@ -110,10 +110,14 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
         }
     }
     writeln!(out, "\nServers")?;
-    for name in parts.gateway.server_names() {
-        writeln!(out, "  named    {name}")?;
+    for found in &parts.found.servers {
+        let (name, file) = (found.config.name.as_str(), found.config.source.display());
+        match &found.off {
+            None => writeln!(out, "  named    {name:<18} {file}:{}", found.line)?,
+            Some(why) => writeln!(out, "  off      {name:<18} {file}:{}: {why}", found.line)?,
+        }
     }
-    for problem in &parts.problems {
+    for problem in &parts.found.problems {
         let effect = match problem.effect {
             Effect::LeftOut => "LEFT OUT",
             Effect::Kept => "WARNING ",
@@ -121,7 +125,7 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
         writeln!(out, "  {effect} {problem}")?;
     }
     if parts.gateway.server_names().is_empty() {
-        writeln!(out, "  none; name them in ./.mcp.json or with --mcp-config FILE")?;
+        writeln!(out, "  none; name one with `codexec servers add` or --mcp-config FILE")?;
     }
     Ok(())
 }
@@ -146,7 +150,7 @@ fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Resu
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
-        "problems": parts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "problems": parts.found.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())

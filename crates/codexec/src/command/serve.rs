@@ -9,7 +9,9 @@ use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     let toolsets = parts.toolsets.clone();
-    let app = Arc::new(parts.app()?);
+    let (app, reload) = parts.app_and_reload()?;
+    let app = Arc::new(app);
+    app.gateway.preload();
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -24,6 +26,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
             }
         }
     });
+    let follow = tokio::spawn(reload.follow(Arc::clone(&app)));
     let served = tokio::select! {
         served = mcp::serve_stdio(Arc::clone(&app), toolsets, stop.clone()) => served,
         _ = terminate.recv() => Ok(()),
@@ -31,6 +34,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     };
     stop.cancel();
     warm.abort();
+    follow.abort();
     app.shutdown().await;
     served?;
     Ok(ExitCode::SUCCESS)

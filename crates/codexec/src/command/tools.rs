@@ -1,10 +1,12 @@
+mod stats;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{Detail, SearchQuery, ServerState};
+use codexec_gateway::{Detail, SearchQuery, ServerState, Voice};
 use codexec_server::tool_text;
 
-use crate::cli::{DetailArg, Tools};
+use crate::cli::{DetailArg, FormArg, Tools};
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
@@ -17,7 +19,7 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
     let (gateway, allowed) = (&parts.gateway, &parts.config.policy.tools);
     let mut out = std::io::stdout();
     match args {
-        Tools::List { json } => {
+        Tools::List { json, .. } => {
             let tools = gateway.list(allowed).await;
             if json {
                 writeln!(out, "{}", serde_json::to_string(&tools)?)?;
@@ -28,7 +30,7 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
             }
             complain(parts)?;
         }
-        Tools::Search { query, limit, detail, server, json } => {
+        Tools::Search { query, limit, detail, server, json, .. } => {
             if let Some(name) = &server
                 && gateway.server_names().iter().all(|known| known.as_str() != name)
             {
@@ -58,14 +60,31 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
         }
-        Tools::Schema { name, json } => match gateway.schema(&name, allowed).await {
-            Ok(tool) if json => writeln!(out, "{}", serde_json::to_string(&tool)?)?,
-            Ok(tool) => writeln!(out, "{}", tool_text(&tool))?,
-            Err(error) => {
-                writeln!(std::io::stderr(), "{}", error.message)?;
-                return Ok(ExitCode::FAILURE);
-            }
-        },
+        Tools::Stats { json, .. } => {
+            stats::print(parts, json).await?;
+            complain(parts)?;
+        }
+        Tools::Schema { name, form, json, .. } => {
+            let voice = match form {
+                Some(FormArg::Python) => Voice::Python,
+                Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
+            };
+            let tool = match gateway.schema(&name, allowed, voice).await {
+                Ok(tool) => tool,
+                Err(error) => {
+                    writeln!(std::io::stderr(), "{}", error.message)?;
+                    return Ok(ExitCode::FAILURE);
+                }
+            };
+            let text = match form {
+                Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
+                Some(FormArg::Python) => tool.python.unwrap_or_default(),
+                Some(FormArg::Json) => serde_json::to_string(&tool)?,
+                None if json => serde_json::to_string(&tool)?,
+                None => tool_text(&tool),
+            };
+            writeln!(out, "{text}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -73,6 +92,18 @@ async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
 /// A list that is not whole says so.
 fn complain(parts: &Parts) -> std::io::Result<()> {
     for server in parts.gateway.health() {
+        let name = &server.name;
+        if server.held > 0 {
+            let held = server.held;
+            writeln!(
+                std::io::stderr(),
+                "server {name}: {held} of its tools wait for approval; look at them with \
+                 `codexec servers approve {name}`"
+            )?;
+        }
+        if server.stale {
+            writeln!(std::io::stderr(), "server {name}: its list is more than a day old")?;
+        }
         match (server.state, server.error) {
             (_, Some(error)) => writeln!(std::io::stderr(), "server {}: {error}", server.name)?,
             (ServerState::Starting, None) => {

@@ -22,6 +22,11 @@ pub(crate) struct File {
     pub(super) sandbox: Sandbox,
     pub(super) workers: Workers,
     pub(super) tools: Tools,
+    pub(super) gateway: Gateway,
+    pub(super) discovery: Discovery,
+    /// Read elsewhere, entry by entry: a bad one must not hide the others.
+    #[serde(rename = "servers")]
+    _servers: toml::Table,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -89,6 +94,31 @@ pub(super) struct Workers {
 pub(super) struct Tools {
     /// The tools that code may call. Not set: all. Empty: none.
     pub(super) allowed: Option<Vec<String>>,
+}
+
+/// What all servers are held to.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Gateway {
+    pub(super) startup_timeout_ms: Option<u64>,
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) max_total_timeout_ms: Option<u64>,
+    pub(super) max_concurrency: Option<u64>,
+    pub(super) max_total_concurrency: Option<u64>,
+    pub(super) queue: Option<u64>,
+    pub(super) queue_wait_ms: Option<u64>,
+    pub(super) trust: Option<String>,
+}
+
+/// Whose files are looked at for servers.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Discovery {
+    pub(super) enabled: Option<bool>,
+    /// Not set: all.
+    pub(super) clients: Option<Vec<String>>,
+    /// Files in the directory that codexec is started in. Not set: yes.
+    pub(super) project_files: Option<bool>,
 }
 
 impl File {

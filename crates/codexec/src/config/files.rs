@@ -7,8 +7,22 @@ use codexec_types::{DirRefusal, Files};
 use super::{Place, file};
 
 /// In the home directory: keys, tokens, and what other programs run by themselves.
-const PRIVATE: &[&str] =
-    &[".ssh", ".gnupg", ".aws", ".config", ".kube", ".docker", ".local/share/keyrings"];
+const PRIVATE: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".config",
+    ".kube",
+    ".docker",
+    ".local/share/keyrings",
+    ".claude",
+    ".cline",
+    ".codeium",
+    ".codex",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+];
 
 /// The machine's own.
 const SYSTEM: &[&str] = &["/etc", "/var", "/proc", "/sys", "/dev", "/boot", "/root"];

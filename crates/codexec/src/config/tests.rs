@@ -50,9 +50,40 @@ fn wrong_settings_say_how_to_write_them() {
     refused(
         "colour = 1",
         "unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, `files`, \
-         `environment`, `sandbox`, `workers`, `tools`",
+         `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`",
     );
     refused("[tools]\nallowed = ['github']", "`tools.allowed`");
+}
+
+#[test]
+fn what_all_servers_are_held_to() {
+    let settings = |text: &str| {
+        let settings = codexec_gateway::Settings::new(Vec::new(), codexec_gateway::Warden::none());
+        config(text).expect("valid").upstreams.applied_to(settings)
+    };
+    let shown = |text: &str| {
+        let s = settings(text);
+        format!(
+            "{:?} {:?} {:?} {} {} {} {:?} {}",
+            s.startup_timeout,
+            s.call_timeout,
+            s.call_total_timeout,
+            s.calls_at_once,
+            s.calls_in_all,
+            s.queue,
+            s.queue_wait,
+            s.trust.name()
+        )
+    };
+    assert_eq!(shown(""), "60s 60s 600s 100 400 200 30s auto");
+    let all = "[gateway]\nstartup-timeout-ms = 1\ntimeout-ms = 2\nmax-total-timeout-ms = 3\n\
+               max-concurrency = 4\nmax-total-concurrency = 5\nqueue = 6\nqueue-wait-ms = 7\n\
+               trust = 'manual'";
+    assert_eq!(shown(all), "1ms 2ms 3ms 4 5 6 7ms manual");
+    refused(
+        "[gateway]\ntrust = 'x'",
+        "`gateway.trust` is \"x\"; write \"auto\", \"ask\" or \"manual\"",
+    );
 }
 
 #[test]
@@ -77,6 +108,13 @@ fn every_limit_has_a_floor_and_a_ceiling() {
         ("limits", "output-kib", 1, 65_536),
         ("limits", "tool-calls", 0, 100_000),
         ("workers", "max", 1, 1_024),
+        ("gateway", "startup-timeout-ms", 1, 3_600_000),
+        ("gateway", "timeout-ms", 1, 600_000),
+        ("gateway", "max-total-timeout-ms", 1, 86_400_000),
+        ("gateway", "max-concurrency", 1, 1_000),
+        ("gateway", "max-total-concurrency", 1, 10_000),
+        ("gateway", "queue", 0, 10_000),
+        ("gateway", "queue-wait-ms", 0, 3_600_000),
     ] {
         for value in [min, max] {
             config(&format!("[{table}]\n{key} = {value}")).expect(key);

@@ -15,6 +15,8 @@ with open(sys.argv[1]) as file:
 record = open(sys.argv[2], "a")
 out = sys.stdout.buffer
 
+calls = 0
+lists = 0
 TOOLS = [
     {"name": name, "description": f"The tool {name}.", "inputSchema": {"type": "object"}}
     for name in ["echo", "list", "secret", "slow"]
@@ -85,6 +87,8 @@ def call(request):
     if name == "list":
         items = [{"n": n} for n in range(min(arguments.get("n", 3), 1000))]
         answer(id, {"content": [], "structuredContent": {"items": items}})
+    elif name == "die":
+        os._exit(3)
     elif name == "slow":
         time.sleep(min(arguments.get("ms", 100), 5000) / 1000)
         text(id, "at last")
@@ -92,7 +96,24 @@ def call(request):
         text(id, json.dumps(arguments)[:1000])
 
 
+def become(tools):
+    """Lists other tools from now on, and says so."""
+    plan["tools"] = tools
+    if plan.get("notify_list_changed"):
+        note = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+        raw((json.dumps(note).encode() + b"\n") * plan.get("notify_times", 1))
+
+
+def change():
+    """What a call sets off, whichever it is."""
+    if calls == plan.get("v2_after_calls"):
+        become(plan["tools_v2"])
+    elif calls <= len(plan.get("sequence", [])):
+        become(plan["sequence"][calls - 1])
+
+
 def handle(line):
+    global calls, lists
     request = json.loads(line)
     method = request.get("method")
     tool = request["params"]["name"] if method == "tools/call" else None
@@ -103,15 +124,27 @@ def handle(line):
     if method == "initialize":
         answer(request["id"], {
             "protocolVersion": request["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "recorder", "version": "1"},
+            "capabilities": {"tools": {"listChanged": True}},
+            "serverInfo": {"name": "recorder", "version": plan.get("version", "1")},
         })
     elif method == "tools/list":
-        answer(request["id"], {"tools": plan.get("tools", TOOLS)})
+        lists += 1
+        if lists <= plan.get("lists", lists):
+            answer(request["id"], {"tools": plan.get("tools", TOOLS)})
     elif method == "tools/call":
+        calls += 1
+        if plan.get("change_before_answer"):
+            change()
         call(request)
+        if not plan.get("change_before_answer"):
+            change()
 
 
+if plan.get("restart_flag") and os.path.exists(plan["restart_flag"]):
+    plan["tools"] = plan["restart_tools"]
+    plan["version"] = plan.get("restart_version", "1")
+elif plan.get("restart_flag"):
+    open(plan["restart_flag"], "w").close()
 if plan.get("grandchild"):
     # Holds no pipe of ours and heeds no request to end.
     child = subprocess.Popen(

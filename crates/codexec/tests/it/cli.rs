@@ -188,7 +188,7 @@ fn mistakes_are_explained() {
     check(
         &["serv"],
         &refused(&format!(
-            "unrecognized subcommand 'serv'\n\n  tip: a similar subcommand exists: 'serve'\n\n\
+            "unrecognized subcommand 'serv'\n\n  tip: some similar subcommands exist: 'servers', 'serve'\n\n\
              Usage: codexec [OPTIONS] [COMMAND]{help}"
         )),
     );
@@ -258,8 +258,8 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
     check(
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
-         unknown field `colour`, expected one of `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `tools`\n",
+         unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
+         `files`, `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
@@ -272,13 +272,13 @@ fn broken_server_files_that_somebody_named_are_refused() {
     let check = |text: &str, expected: &str| {
         let desk = Desk::new(&[("servers.json", text)]);
         let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
-        assert_eq!(ran, refused(&format!("servers.json: {expected}")));
+        assert_eq!(ran, refused(&format!("servers.json:1: {expected}")));
     };
-    check("{", "it is not JSON: EOF while parsing an object at line 1 column 1");
+    check("{", "it is not JSON: it ends inside an object, at column 2");
     check(r#"{"mcpServers": []}"#, "`mcpServers` is not an object");
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
-        refused("cannot read nowhere.json: No such file or directory (os error 2)")
+        refused("nowhere.json:1: it cannot be read: No such file or directory (os error 2)")
     );
 }
 
@@ -288,7 +288,7 @@ fn a_named_server_file_without_servers_is_refused() {
     for text in ["[]", "{}", r#"{"servers": {}}"#] {
         let desk = Desk::new(&[("servers.json", text)]);
         let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
-        assert_eq!(ran, refused("servers.json: it has no `mcpServers`"), "{text}");
+        assert_eq!(ran, refused("servers.json:1: it has no `mcpServers`"), "{text}");
     }
 }
 
@@ -302,8 +302,8 @@ fn files_that_were_found_are_left_out_when_they_are_broken() {
     assert_eq!(
         named,
         [
-            "HOME/.claude.json: it is not JSON: EOF while parsing a list at line 1 column 2",
-            "HOME/.mcp.json: it is not JSON: EOF while parsing an object at line 1 column 1",
+            "HOME/.claude.json:1: it is not JSON: `,` or `]` is expected, at column 3",
+            "HOME/.mcp.json:1: it is not JSON: it ends inside an object, at column 2",
         ]
     );
 }
@@ -363,7 +363,7 @@ fn tools_of_real_servers_are_listed_searched_and_shown() {
     };
     let all = json_of(&["list"]);
     let of = |server: &str| names(&all).iter().filter(|name| name.starts_with(server)).count();
-    assert_eq!([of("everything."), of("filesystem."), of("time.")], [13, 14, 2]);
+    assert_eq!([of("everything."), of("filesystem."), of("time.")], [15, 14, 2]);
 
     let found = json_of(&["search", "convert", "a", "time", "--server", "time", "-n", "1"]);
     assert_eq!(
@@ -411,6 +411,18 @@ fn tools_as_text_are_named_as_they_are_called() {
         tools(&["schema", "a.who"]),
         fine(&format!("{line}\n  input {{\"type\":\"object\"}}"))
     );
+}
+
+#[test]
+fn a_tool_is_declared_in_the_language_that_is_asked_for() {
+    let declared = |form: &str| tools(&["schema", "a.who", "--as", form]);
+    let typescript = "declare const tools: { a: {\n  /** Tells who a is. */\n  \
+                      who(): Promise<unknown>;\n} };";
+    assert_eq!(declared("typescript"), fine(typescript));
+    let python = "# await tools.a.who(..)\nasync def who() -> Any:\n    \
+                  \"\"\"Tells who a is.\"\"\"";
+    assert_eq!(declared("python"), fine(python));
+    assert_eq!(declared("json"), tools(&["schema", "a.who", "--json"]));
 }
 
 #[test]
@@ -502,16 +514,17 @@ fn doctor_tells_layers_languages_and_servers() {
       ok       node               /
 
     Servers
-      named    a
-      LEFT OUT servers.json: server "far": it is reached over http, which is not supported yet; only stdio is
-      LEFT OUT servers.json: server name "b b" is not allowed; use 1 to 64 of the characters A-Z a-z 0-9 _ -
-      LEFT OUT servers.json: server "odd": `args` must be a list of strings
+      named    a                  servers.json:1
+      named    far                servers.json:1
+      named    b_b                servers.json:1
+      WARNING  servers.json:1: server "b b": it is called b_b here
+      LEFT OUT servers.json:1: server "odd": `args` must be a list of strings, 1000 at most
     "#);
 }
 
 #[test]
 fn doctor_as_json_has_the_same() {
-    let entries = json!({"a": upstream(&["a"]), "far": {"url": "https://example.invalid/mcp"}});
+    let entries = json!({"a": upstream(&["a"]), "far": {"url": "example.invalid/mcp"}});
     let ran =
         Desk::with_servers(&entries).run(&["doctor", "--json", "--mcp-config", "servers.json"]);
     let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -534,8 +547,8 @@ fn doctor_as_json_has_the_same() {
             env!("CARGO_PKG_VERSION"),
             "HOME/state",
             ["a"],
-            ["servers.json: server \"far\": it is reached over http, which is not supported yet; \
-              only stdio is"],
+            ["servers.json:1: server \"far\": `url` is not a URL (relative URL without a base); \
+              write it like https://host/mcp"],
             null
         ])
     );
@@ -549,7 +562,7 @@ fn doctor_does_not_call_a_server_left_out_that_is_kept() {
     let (_, servers) = ran.stdout.split_once("\nServers\n").expect("servers");
     assert_eq!(
         servers,
-        "  named    a\n  WARNING  servers.json: server \"a\": ${NOBODY_SET_THIS} is not set; set \
+        "  named    a                  servers.json:1\n  WARNING  servers.json:1: server \"a\": ${NOBODY_SET_THIS} is not set; set \
          it, or write ${NOBODY_SET_THIS:-default}\n"
     );
 }
@@ -578,11 +591,12 @@ fn help_of_codexec() {
     Usage: codexec [OPTIONS] [COMMAND]
 
     Commands:
-      serve   Serve MCP on standard input and output
-      exec    Run code and print its result
-      tools   Look at the tools that code can call
-      doctor  Tell what protects you on this machine, and what does not
-      help    Print this message or the help of the given subcommand(s)
+      serve    Serve MCP on standard input and output
+      exec     Run code and print its result
+      tools    Look at the tools that code can call
+      servers  See and change which MCP servers code can reach
+      doctor   Tell what protects you on this machine, and what does not
+      help     Print this message or the help of the given subcommand(s)
 
     Options:
           --mcp-config <FILE>
@@ -590,6 +604,9 @@ fn help_of_codexec() {
 
           --config <FILE>
               Settings other than $CODEXEC_HOME/config.toml
+
+          --toolset <NAME>
+              Which tools a client is shown: compact (the default), direct, or both as compact,direct
 
       -h, --help
               Print help (see a summary with '-h')
@@ -617,6 +634,8 @@ fn help_of_exec() {
           --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
       -f, --file <FILE>              Read the code from a file
       -i, --input <JSON>             JSON that the code finds as `input`
+          --toolset <NAME>           Which tools a client is shown: compact (the default), direct, or
+                                     both as compact,direct
       -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
       -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
                                      allow; not for typescript and javascript, which have no files
@@ -645,6 +664,8 @@ fn help_of_tools() {
           --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
                                wins
           --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
+          --toolset <NAME>     Which tools a client is shown: compact (the default), direct, or both as
+                               compact,direct
       -h, --help               Print help
     "#);
 }

@@ -7,13 +7,16 @@ use serde_json::Value;
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 6] = [
+const GUIDES: [(&str, &str); 9] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
+    ("direct.md", include_str!("../../../../docs/guide/direct.md")),
     ("files.md", include_str!("../../../../docs/guide/files.md")),
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),
     ("four-languages.md", include_str!("../../../../docs/guide/four-languages.md")),
     ("python.md", include_str!("../../../../docs/guide/python.md")),
+    ("types.md", include_str!("../../../../docs/guide/types.md")),
+    ("resources.md", include_str!("../../../../docs/guide/resources.md")),
 ];
 
 /// The text of a page.
@@ -83,8 +86,10 @@ fn own_entries(guide: &str) -> Vec<Value> {
 #[test]
 fn the_command_lines_for_clients_are_understood() {
     let home = tempfile::tempdir().expect("a directory");
-    let entries = own_entries(guide("connect-a-client.md"));
+    let mut entries = own_entries(guide("connect-a-client.md"));
     assert_eq!(entries.len(), 5);
+    entries.extend(own_entries(guide("direct.md")));
+    assert_eq!(entries.len(), 6);
     for entry in entries {
         assert_eq!(entry["command"], "codexec");
         let args = entry["args"].as_array().expect("args").iter();

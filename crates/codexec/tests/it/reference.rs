@@ -20,6 +20,16 @@ fn the_command_line_is_documented_as_it_is() {
         &["tools", "list"],
         &["tools", "search"],
         &["tools", "schema"],
+        &["servers"],
+        &["servers", "list"],
+        &["servers", "add"],
+        &["servers", "remove"],
+        &["servers", "enable"],
+        &["servers", "disable"],
+        &["servers", "logs"],
+        &["servers", "restart"],
+        &["servers", "login"],
+        &["servers", "approve"],
         &["doctor"],
     ] {
         let output = command(home.path()).args(words).arg("--help").output().expect("it runs");

@@ -38,7 +38,7 @@ fn ten() -> Value {
 }
 
 /// The last word of the command line of every process that is not codexec itself.
-fn upstreams_of(client: &Client) -> Vec<(u32, String)> {
+pub(crate) fn upstreams_of(client: &Client) -> Vec<(u32, String)> {
     let words = |pid: u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line)
@@ -50,7 +50,7 @@ fn upstreams_of(client: &Client) -> Vec<(u32, String)> {
         .into_iter()
         .filter_map(|pid| {
             let words = words(pid);
-            let is_upstream = words.iter().any(|word| word == UPSTREAM || word == HANG);
+            let is_upstream = words.iter().any(|word| word.ends_with(UPSTREAM) || word == HANG);
             is_upstream.then(|| (pid, words.last().cloned().unwrap_or_default()))
         })
         .collect();
@@ -64,7 +64,7 @@ fn names(upstreams: &[(u32, String)]) -> Vec<&str> {
 
 /// Waits until there is nothing left of them.
 #[track_caller]
-fn check_gone(upstreams: &[(u32, String)]) {
+pub(crate) fn check_gone(upstreams: &[(u32, String)]) {
     let deadline = Instant::now() + PATIENCE;
     let is_there = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Driving the built binary as a client would. The only file that knows how it is started.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,10 @@ pub(crate) fn command(home: &Path) -> Command {
         .env_remove("MCP_CONFIG_PATH")
         .env_remove("CODEXEC_TOOLSET")
         .env_remove("CLAUDE_CONFIG_DIR")
+        .env_remove("CODEX_HOME")
+        .env_remove("OPENCODE_CONFIG")
+        .env_remove("CLINE_MCP_SETTINGS_PATH")
+        .env_remove("XDG_CONFIG_HOME")
         .env("HOME", home)
         .env("CODEXEC_HOME", home.join("state"))
         .current_dir(home);
@@ -82,15 +87,29 @@ impl Client {
 
     pub(crate) fn with(servers: &Value, change: impl FnOnce(&mut Command)) -> Client {
         let mut client = Client::raw(servers, change);
+        client.shake_hands();
+        client
+    }
+
+    /// Ends the server and starts another in the same home.
+    pub(crate) fn restart(&mut self, change: impl FnOnce(&mut Command)) {
+        self.leave();
+        let home = std::mem::replace(&mut self.home, tempfile::tempdir().expect("a directory"));
+        let others = std::mem::take(&mut self.others);
+        *self = Client::in_home(home, change);
+        self.others = others;
+        self.shake_hands();
+    }
+
+    fn shake_hands(&mut self) {
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
             "clientInfo": {"name": "it", "version": "0"},
         });
-        let reply = client.request("initialize", &hello);
+        let reply = self.request("initialize", &hello);
         assert_eq!(reply["result"]["protocolVersion"], "2025-11-25", "{reply}");
-        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
+        self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     }
 
     /// Starts the server and says nothing yet.
@@ -98,7 +117,13 @@ impl Client {
         let home = tempfile::tempdir().expect("a directory");
         let config = home.path().join("servers.json");
         std::fs::write(&config, json!({"mcpServers": servers}).to_string()).expect("written");
-        let stderr = std::fs::File::create(home.path().join("stderr")).expect("a file");
+        Client::in_home(home, change)
+    }
+
+    fn in_home(home: TempDir, change: impl FnOnce(&mut Command)) -> Client {
+        let config = home.path().join("servers.json");
+        let stderr = home.path().join("stderr");
+        let stderr = OpenOptions::new().append(true).create(true).open(stderr).expect("a file");
         let mut command = command(home.path());
         command.arg("serve").arg("--mcp-config").arg(&config);
         change(&mut command);

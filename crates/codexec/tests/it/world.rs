@@ -36,6 +36,11 @@ impl World {
         self.world.join("venv")
     }
 
+    /// Where npm has put its packages.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.world.join("npm/node_modules")
+    }
+
     /// A client, once all servers run: discovery does not wait long for a slow machine.
     pub(crate) fn client(&self) -> Client {
         self.client_with(|_| {})

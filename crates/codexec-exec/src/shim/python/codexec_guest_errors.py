@@ -11,7 +11,14 @@ MAX_FRAMES = 1000
 MAX_MESSAGE_CHARS = 20_000
 MAX_STACK_CHARS = 40_000
 TOOL_CODES = frozenset(
-    ("INVALID_ARGS", "SERVER_NOT_ALLOWED", "TOOL_NOT_ALLOWED", "TOOL_NOT_FOUND", "UPSTREAM_ERROR")
+    (
+        "INVALID_ARGS",
+        "SERVER_NOT_ALLOWED",
+        "TOOL_NOT_ALLOWED",
+        "TOOL_NOT_FOUND",
+        "TOOL_QUARANTINED",
+        "UPSTREAM_ERROR",
+    )
 )
 
 _set_recursion_limit = sys.setrecursionlimit

@@ -2,18 +2,63 @@ use serde_json::json;
 
 use super::*;
 
+fn listing(tools: &[&str]) -> Listing {
+    let mut listing = Listing::default();
+    let tools: Vec<Value> = tools.iter().map(|name| json!({ "name": name })).collect();
+    assert!(listing.add_page(&json!({ "tools": tools })));
+    listing
+}
+
+#[track_caller]
+fn check(listing: &Listing, name: &str, expected: &str) {
+    let actual = match listing.lookup(name) {
+        Lookup::Found(tool) => tool.name.clone(),
+        Lookup::KeptBack(tool, why) => format!("{} {why:?}", tool.name),
+        Lookup::Several(names) => names.join(" or "),
+        Lookup::Nothing => "nothing".to_owned(),
+    };
+    assert_eq!(actual, expected, "{name}");
+}
+
 #[test]
 fn tools_are_found_by_name_then_by_alias() {
-    let mut listing = Listing::default();
-    let page =
-        json!({"tools": [{"name": "get-issue"}, {"name": "get_issue"}, {"name": "list.all"}]});
-    assert!(listing.add_page(&page));
-    let find = |name: &str| listing.find(name).map(|tool| tool.name.clone());
-    assert_eq!(find("get-issue").as_deref(), Some("get-issue"));
-    assert_eq!(find("get_issue").as_deref(), Some("get_issue"));
-    assert_eq!(find("list_all").as_deref(), Some("list.all"));
-    assert_eq!(find("other"), None);
+    let listing = listing(&["get-issue", "get_issue", "list.all", "a/b", "c d", "läuft"]);
+    check(&listing, "get-issue", "get-issue");
+    check(&listing, "get_issue", "get_issue");
+    check(&listing, "list_all", "list.all");
+    check(&listing, "a_b", "a/b");
+    check(&listing, "c_d", "c d");
+    check(&listing, "läuft", "läuft");
+    check(&listing, "l_uft", "läuft");
+    check(&listing, "other", "nothing");
     assert_eq!(listing.nearest("get_isue"), ["get_issue", "get-issue"]);
+}
+
+#[test]
+fn an_alias_of_several_is_nobodys() {
+    let listing = listing(&["get-issue", "get.issue", "a__b"]);
+    check(&listing, "get_issue", "get-issue or get.issue");
+    check(&listing, "get.issue", "get.issue");
+    check(&listing, "a__b", "a__b");
+}
+
+/// What waits for approval must not be had by another name, nor another tool by its name.
+#[test]
+fn up_4_a_tool_that_is_kept_back_is_not_mistaken_for_another() {
+    let all = listing(&["get-issue", "get.issue", "put", "old-name", "old.name"]);
+    let held = [("get-issue", Why::Changed), ("put", Why::New)];
+    let held = held.map(|(name, why)| (name.to_owned(), why)).into();
+    let off = Narrow { disabled_tools: vec!["old-*".to_owned()], ..Narrow::default() };
+    let seen = all.seen_by_user(&off, &held);
+    let names: Vec<&str> = seen.tools.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["get.issue", "old.name"]);
+    check(&seen, "get-issue", "get-issue Held(Changed)");
+    check(&seen, "get_issue", "get-issue Held(Changed)");
+    check(&seen, "get.issue", "get.issue");
+    check(&seen, "put", "put Held(New)");
+    check(&seen, "old-name", "old-name SwitchedOff");
+    // What the user does not want is in nobody's way.
+    check(&seen, "old_name", "old.name");
 }
 
 #[test]
@@ -21,4 +66,18 @@ fn a_page_that_is_none_is_a_problem() {
     let mut listing = Listing::default();
     assert!(listing.add_page(&json!({"tools": "none"})));
     assert_eq!(listing.problems, ["a page of its list has no `tools`"]);
+}
+
+#[test]
+fn a_list_lives_as_long_as_its_server_says_within_bounds() {
+    let life = |ttl: Value| {
+        let mut listing = Listing::default();
+        listing.add_page(&json!({"tools": [], "ttlMs": ttl}));
+        listing.life.map(|life| life.as_millis())
+    };
+    assert_eq!(life(json!(5_000)), Some(5_000));
+    assert_eq!(life(json!(0)), Some(1_000));
+    assert_eq!(life(json!(u64::MAX)), Some(86_400_000));
+    assert_eq!(life(json!("soon")), None);
+    assert_eq!(life(json!(-1)), None);
 }

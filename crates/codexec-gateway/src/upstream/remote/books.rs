@@ -1,6 +1,6 @@
 //! What is known of one remote server and of the requests to it.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use reqwest::header::HeaderValue;
 use rmcp::model::ServerResult;
@@ -37,7 +37,7 @@ pub(super) struct Books {
 
 impl Books {
     pub(super) fn new(news: News) -> Books {
-        let in_flight = InFlight { theirs: Theirs::new(news), ..InFlight::default() };
+        let in_flight = InFlight::new(Arc::default(), Theirs::new(news));
         Books { in_flight, ..Books::default() }
     }
 

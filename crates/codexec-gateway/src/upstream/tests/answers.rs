@@ -33,7 +33,7 @@ async fn errors_of_a_tool_are_the_callers() {
 #[tokio::test]
 async fn nesting_without_end_fails_its_call() {
     let why = "server \"s\": the server's answer is not valid JSON (recursion limit exceeded at \
-               line 1 column 160)";
+               line 1 column 169)";
     check(with_tool("deep"), "deep", Err(why)).await;
 }
 
@@ -62,7 +62,7 @@ async fn long_lines_fail_their_call_and_cost_no_memory() {
 #[tokio::test]
 async fn half_a_line_fails_its_call() {
     let why = "server \"s\": the server's answer is not valid JSON (EOF while parsing a string at \
-               line 1 column 40)";
+               line 1 column 49)";
     check(with_tool("half_line"), "half_line", Err(why)).await;
     let why = "server \"s\": it ended (exit status: 6)";
     check(with_tool("half_line_and_die"), "half_line_and_die", Err(why)).await;

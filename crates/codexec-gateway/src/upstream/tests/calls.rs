@@ -3,11 +3,9 @@
 use std::sync::{Arc, Mutex};
 
 use futures::future::join_all;
-use rmcp::model::CallToolRequestParams;
-use tokio::sync::Semaphore;
 
 use super::*;
-use crate::{BreakerState, Caller, OnProgress, bell::Bell, upstream::Upstream};
+use crate::{BreakerState, Caller, OnProgress};
 
 /// A server with this plan, and these settings made shorter.
 fn hasty(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
@@ -95,6 +93,7 @@ async fn errors_of_tools_open_no_breaker() {
 #[tokio::test]
 async fn calls_given_up_in_silence_open_the_breaker() {
     let gateway = gateway(&json!({}));
+    call(&gateway, "echo", json!({})).await.expect("works");
     let given_up = join_all((0..5).map(|_| {
         tokio::time::timeout(Duration::from_millis(1_200), call(&gateway, "hang", json!({})))
     }));
@@ -148,7 +147,7 @@ async fn a_server_that_hangs_does_not_use_up_what_all_share() {
         for n in 0..20 {
             let args = Json::from_value(&json!({ "n": n }));
             let ask = Ask::Tool { server: "good".to_owned(), tool: "echo".to_owned(), args };
-            gateway.answer(ask, &ToolFilter::all()).await.expect("answered");
+            gateway.answer(ask, &ToolFilter::all(), Language::TypeScript).await.expect("answered");
         }
     };
     tokio::select! {
@@ -181,26 +180,16 @@ async fn progress_keeps_a_call_alive_but_not_for_ever() {
 
 #[tokio::test]
 async fn progress_reaches_whoever_asked_for_it() {
-    let config = server("s", &json!({"tools": ["steps"]}));
-    let permits = || Arc::new(Semaphore::new(1));
-    let upstream = Arc::new(Upstream::new(
-        config,
-        Arc::new(settings()),
-        permits(),
-        permits(),
-        Bell::default(),
-    ));
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = told.clone();
     let on_progress: OnProgress = Arc::new(move |progress| {
         sink.lock().expect("a lock").push(progress.message.unwrap_or_default());
     });
-    let Value::Object(args) = json!({"steps": 3}) else { unreachable!("an object") };
-    let params = CallToolRequestParams::new("steps").with_arguments(args);
-    let caller = Caller::default().on_progress(on_progress);
-    upstream.call(params, &caller).await.expect("works");
+    let gateway = gateway(&json!({"tools": ["steps"]}));
+    let gateway = gateway.on_behalf_of(Caller::default().on_progress(on_progress));
+    call(&gateway, "steps", json!({"steps": 3})).await.expect("works");
     assert_eq!(*told.lock().expect("a lock"), ["step 0", "step 1", "step 2"]);
-    upstream.shutdown().await;
+    gateway.shutdown().await;
 }
 
 #[tokio::test]

@@ -51,7 +51,7 @@ impl News {
     /// never be.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let tools = self.app.gateway.direct_tools(&self.app.policy.tools).await;
+            let tools = self.app.gateway.direct_tools(&self.app.in_force.policy().tools).await;
             if self.told.is_news(digest(&tools)) {
                 return true;
             }

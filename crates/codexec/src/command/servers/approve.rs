@@ -1,10 +1,139 @@
+//! `codexec servers approve`: shows what waits, and takes the user's word for it. The only place
+//! where anything is approved.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::bail;
+use codexec_gateway::{Sign, Waiting};
+use codexec_types::ServerName;
 
 use crate::cli::servers::Approve;
 use crate::parts::Parts;
 
-pub(super) async fn run(_: &Parts, _: &Approve) -> anyhow::Result<ExitCode> {
-    bail!("not there yet")
+pub(super) async fn run(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
+    let code = answer(parts, args).await;
+    parts.gateway.shutdown().await;
+    code
+}
+
+async fn answer(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.name else { return every(parts, args).await };
+    let names = parts.gateway.server_names();
+    let Some(server) = names.iter().find(|known| known.as_str() == name) else {
+        let names: Vec<&str> = names.iter().map(ServerName::as_str).collect();
+        bail!("no server {name:?}; the servers are {}", names.join(", "));
+    };
+    let waiting = chosen(parts.gateway.waiting_now(server).await?, &args.tool)?;
+    decide(parts, args, server, &waiting).await
+}
+
+/// Every server of which something is known to wait. Starts none.
+async fn every(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
+    if !args.tool.is_empty() {
+        bail!("--tool needs the name of its server");
+    }
+    let mut is_done = true;
+    let mut is_any = false;
+    for server in parts.gateway.server_names() {
+        let waiting = parts.gateway.waiting(&server);
+        if !waiting.is_empty() {
+            is_any = true;
+            is_done &= decide(parts, args, &server, &waiting).await? == ExitCode::SUCCESS;
+        }
+    }
+    for server in parts.gateway.health() {
+        for problem in &server.problems {
+            writeln!(std::io::stderr(), "server {}: {problem}", server.name)?;
+        }
+    }
+    if !is_any {
+        writeln!(std::io::stdout(), "nothing waits for approval")?;
+    }
+    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Those that were asked for by name, or all.
+fn chosen(waiting: Vec<Waiting>, tools: &[String]) -> anyhow::Result<Vec<Waiting>> {
+    for tool in tools {
+        if waiting.iter().all(|one| one.tool != *tool) {
+            let names: Vec<String> = waiting.iter().map(Waiting::shown_name).collect();
+            bail!("no tool {tool:?} waits for approval; those that wait: {}", names.join(", "));
+        }
+    }
+    let is_chosen = |one: &Waiting| tools.is_empty() || tools.contains(&one.tool);
+    Ok(waiting.into_iter().filter(is_chosen).collect())
+}
+
+async fn decide(
+    parts: &Parts,
+    args: &Approve,
+    server: &ServerName,
+    waiting: &[Waiting],
+) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout();
+    let question = if waiting.is_empty() {
+        writeln!(out, "server {server}: nothing waits for approval")?;
+        if !args.yes && !std::io::stdin().is_terminal() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        format!("Let none of the tools of {server} change without you?")
+    } else {
+        let count = counted(waiting.len());
+        writeln!(out, "server {server}: {count} for approval")?;
+        for one in waiting {
+            show(one)?;
+        }
+        format!("Let code use what is shown of {server}?")
+    };
+    if !args.yes && !is_agreed(&question)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    parts.gateway.approve(server, waiting).await?;
+    writeln!(out, "server {server}: approved")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counted(tools: usize) -> String {
+    if tools == 1 { "1 tool waits".to_owned() } else { format!("{tools} tools wait") }
+}
+
+/// The whole difference: what is not shown cannot be agreed to.
+fn show(one: &Waiting) -> std::io::Result<()> {
+    let mut out = std::io::stdout();
+    let what = if one.before.is_some() { "has changed" } else { "is new" };
+    writeln!(out, "\n  {} {what}", one.shown_name())?;
+    if one.is_foreign() {
+        writeln!(out, "    ! letters of its name are not ASCII; it may look like another's name")?;
+    }
+    let lines = one.difference();
+    if lines.iter().any(|line| line.has_hidden) {
+        writeln!(out, "    ! it has invisible characters; they are shown as \\u{{..}}")?;
+    }
+    if one.after.is_none() {
+        writeln!(out, "    ! its definition is too long to be kept, and cannot be shown")?;
+        return Ok(());
+    }
+    for line in lines {
+        let sign = match line.sign {
+            Sign::Added => '+',
+            Sign::Removed => '-',
+        };
+        writeln!(out, "    {sign} {}", line.text)?;
+    }
+    Ok(())
+}
+
+/// Nobody at a terminal agrees to nothing.
+fn is_agreed(question: &str) -> std::io::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        let hint = "nothing was approved: say so with --yes, or at a terminal";
+        writeln!(std::io::stderr(), "{hint}")?;
+        return Ok(false);
+    }
+    write!(std::io::stdout(), "\n{question} [y/N] ")?;
+    std::io::stdout().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -1,10 +1,140 @@
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use anyhow::bail;
+use codexec_gateway::{Effect, Found, Parsed, RemoteKind, ServerHealth, TransportConfig};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::servers::List;
 use crate::parts::Parts;
 
-pub(super) async fn run(_: &Parts, _: &List) -> anyhow::Result<ExitCode> {
-    bail!("not there yet")
+/// Whoever asks wants an answer, also when a server gives none.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A line of the list.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    transport: &'static str,
+    state: &'static str,
+    tools: Option<usize>,
+    client: &'static str,
+    file: PathBuf,
+    line: u32,
+    /// Why it is not ready, and what to do.
+    about: Option<String>,
+}
+
+pub(super) async fn run(parts: &Parts, args: &List) -> anyhow::Result<ExitCode> {
+    let health = if args.no_check {
+        None
+    } else {
+        parts.gateway.settle(PATIENCE).await;
+        Some(parts.gateway.health())
+    };
+    let rows = rows(&parts.found, health.as_deref());
+    let printed = if args.json { print_json(parts, &rows) } else { print_text(parts, &rows) };
+    parts.gateway.shutdown().await;
+    printed?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every server that some file names, used or not. `health` is what was found out by starting
+/// them.
+fn rows(found: &Parsed, health: Option<&[ServerHealth]>) -> Vec<Row> {
+    let mut rows: Vec<Row> = found.servers.iter().map(|server| row(server, health)).collect();
+    for problem in &found.problems {
+        let (Effect::LeftOut, Some(name)) = (problem.effect, &problem.server) else { continue };
+        if rows.iter().any(|row| row.name == *name) {
+            continue;
+        }
+        rows.push(Row {
+            name: name.escape_debug().to_string(),
+            transport: "-",
+            state: "left out",
+            tools: None,
+            client: problem.client.name(),
+            file: problem.file.clone(),
+            line: problem.line,
+            about: None,
+        });
+    }
+    rows
+}
+
+fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
+    let name = found.config.name.to_string();
+    let health = health.and_then(|all| all.iter().find(|health| health.name == name));
+    let (state, about) = match (&found.off, health) {
+        (Some(why), _) => ("disabled", Some(why.clone())),
+        (None, None) => ("not checked", None),
+        (None, Some(health)) => {
+            let mut about: Vec<String> = health.error.iter().cloned().collect();
+            about.extend(health.problems.iter().cloned());
+            (health.state.name(), (!about.is_empty()).then(|| about.join("; ")))
+        }
+    };
+    Row {
+        name,
+        transport: match &found.config.transport {
+            TransportConfig::Stdio(_) => "stdio",
+            TransportConfig::Remote(remote) => match remote.kind {
+                RemoteKind::Http => "http",
+                RemoteKind::Sse => "sse",
+            },
+        },
+        state,
+        tools: health.and_then(|health| health.tools),
+        client: found.client.name(),
+        file: found.config.source.clone(),
+        line: found.line,
+        about,
+    }
+}
+
+fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
+    let problem = |problem: &codexec_gateway::Problem| {
+        json!({
+            "file": problem.file,
+            "line": problem.line,
+            "client": problem.client.name(),
+            "server": problem.server,
+            "what": problem.what,
+            "is_left_out": problem.effect == Effect::LeftOut,
+        })
+    };
+    let problems: Vec<_> = parts.found.problems.iter().map(problem).collect();
+    let list = json!({"servers": rows, "problems": problems});
+    writeln!(std::io::stdout(), "{list}")?;
+    Ok(())
+}
+
+fn print_text(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    if rows.is_empty() {
+        writeln!(out, "no file names a server; name one with `codexec servers add`")?;
+    } else {
+        let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(4).max(4);
+        writeln!(out, "{:width$}  {:9}  {:11}  TOOLS  WHERE", "NAME", "TRANSPORT", "STATE")?;
+        for row in rows {
+            let tools = row.tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string());
+            let place = format!("{}:{} ({})", row.file.display(), row.line, row.client);
+            let Row { name, transport, state, .. } = row;
+            writeln!(out, "{name:width$}  {transport:9}  {state:11}  {tools:>5}  {place}")?;
+        }
+    }
+    let told: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some(format!("{}: {}", row.name, row.about.as_ref()?)))
+        .chain(parts.found.problems.iter().map(ToString::to_string))
+        .collect();
+    if !told.is_empty() {
+        writeln!(out)?;
+    }
+    for line in told {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }

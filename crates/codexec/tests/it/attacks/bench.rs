@@ -90,7 +90,7 @@ impl Bench {
         let settings = format!("[workers]\nwarm = {WARM}\nmax = {MAX}\n{settings}");
         let client = Client::with(&servers, |command| {
             configure(command, &settings);
-            command.env("CANARY", &canary).env(SECRET_NAME, &secrets[1]).env("TMPDIR", &tmp);
+            surround(command, &canary, &secrets[1], &tmp);
         });
         let listener = Listener::new(&outdir);
         Bench {
@@ -109,6 +109,12 @@ impl Bench {
         }
     }
 
+    /// Ends the server, and starts it again with all that it has kept.
+    pub(crate) fn restart(&mut self) {
+        let (canary, secret, tmp) = (&self.canary, &self.secrets[1], &self.tmp);
+        self.client.restart(|command| surround(command, canary, secret, tmp));
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.client.child.id()
     }
@@ -118,6 +124,7 @@ impl Bench {
             ("ID", id.to_owned()),
             ("CANARY", self.canary.display().to_string()),
             ("OUTDIR", self.outdir.display().to_string()),
+            ("SCRATCH", self.recorders.folder().display().to_string()),
             ("PORT", self.listener.port.to_string()),
             ("UDP", self.listener.udp.to_string()),
             ("SOCK", self.listener.path.display().to_string()),
@@ -336,6 +343,11 @@ impl Bench {
     }
 }
 
+/// What there is around a server that a case may want.
+fn surround(command: &mut Command, canary: &Path, secret: &str, tmp: &Path) {
+    command.env("CANARY", canary).env(SECRET_NAME, secret).env("TMPDIR", tmp);
+}
+
 /// Writes the settings where this command will look for them.
 pub(crate) fn configure(command: &mut Command, settings: &str) {
     let home = command.get_envs().find(|(key, _)| *key == "CODEXEC_HOME");
@@ -363,7 +375,8 @@ fn status_of(code: &str) -> &'static str {
         "TIMEOUT" => "timeout",
         "MEMORY_LIMIT" => "oom",
         "OUTPUT_LIMIT" | "CPU_LIMIT" | "DISK_LIMIT" | "MAX_TOOL_CALLS_EXCEEDED" => "limit",
-        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "WORKING_DIR_NOT_ALLOWED" => "denied",
+        "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "TOOL_QUARANTINED" => "denied",
+        "WORKING_DIR_NOT_ALLOWED" => "denied",
         code if code.starts_with("INVALID_") => "bad_request",
         _ => "fail",
     }

@@ -8,14 +8,17 @@ use serde_json::{Value, json};
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
 use super::verdict::{Deed, problems, seen, worst};
-use super::{SETTINGS, attempt, skipped, start};
+use super::{SETTINGS, attempt, skipped, start, steps};
 
 /// Runs a case against an upstream of its own; what is wrong, if anything is.
 pub(super) fn upstream(case: &Case) -> Option<String> {
     let broken = attempt(|| {
         let name = case.request["upstream"]["name"].as_str().unwrap_or("fake").to_owned();
         // The plan needs names that only a bench has; an empty one stands in for it until then.
-        let mut bench = Bench::start(&[(&name, json!({}))], "");
+        let others = case.request["others"].as_object().into_iter().flatten();
+        let mut servers = vec![(name.as_str(), json!({}))];
+        servers.extend(others.map(|(name, plan)| (name.as_str(), plan.clone())));
+        let mut bench = Bench::start(&servers, "");
         let names = bench.names(&case.id);
         bench.recorders.entry(&name, &fill_all(&case.request["upstream"], &names));
         let before = bench.before();
@@ -63,6 +66,18 @@ fn drive(
                 bench.send(step["language"].as_str().expect("a language"), &code, &step["opts"]);
             Some(bench.answered(id))
         }
+        "approve" => {
+            steps::approve(bench, step);
+            None
+        }
+        "server_restart" => {
+            bench.restart();
+            None
+        }
+        "host_write" | "host_copy" | "host_link" | "host_cut" => {
+            steps::meddle(&fill_all(step, names));
+            None
+        }
         other if step["optional"] == true => {
             skipped(&format!("{} has the step {other}", names[0].1));
             None
@@ -107,7 +122,13 @@ pub(super) fn steps(case: &Case) -> Option<String> {
                     ran = Some((code, answered.execution.clone()));
                     answers.push(answered);
                 }
-                other => panic!("nobody knows how to {other}"),
+                _ => {
+                    let Some(answered) = drive(&mut bench, "fake", step, &names) else { continue };
+                    let forbidden = texts(&step["forbid"]);
+                    let said = forbidden.iter().find(|text| answered.whole.contains(*text));
+                    assert_eq!(said, None, "{answered:?}");
+                    answers.push(answered);
+                }
             }
         }
         let status = worst(&answers);

@@ -56,6 +56,11 @@ impl Recorders {
         received
     }
 
+    /// Where a case may keep what only the harness needs.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn record(&self, server: &str) -> PathBuf {
         self.folder.join(format!("{}.record", file_name(server)))
     }

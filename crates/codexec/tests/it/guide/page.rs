@@ -166,6 +166,16 @@ fn the_guide_to_files_runs() {
 }
 
 #[test]
+fn the_guide_to_types_runs() {
+    check("types.md");
+}
+
+#[test]
+fn the_guide_to_resources_runs() {
+    check("resources.md");
+}
+
+#[test]
 fn every_block_is_of_a_kind_that_is_tested() {
     for (name, guide) in GUIDES {
         for Block { kind, text } in blocks(guide) {

@@ -1,0 +1,81 @@
+//! Whose files name servers.
+
+/// A program whose file names servers, or ourselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Client {
+    ClaudeCode,
+    Cursor,
+    VsCode,
+    Codex,
+    Gemini,
+    Copilot,
+    Windsurf,
+    Zed,
+    OpenCode,
+    Goose,
+    Cline,
+    ClaudeDesktop,
+    /// `~/.config/mcp`, which is nobody's.
+    Shared,
+    /// Our own settings.
+    Own,
+    /// A file that somebody named: `--mcp-config`, `MCP_CONFIG_PATH`.
+    Named,
+}
+
+impl Client {
+    /// Those whose files we look for. Where several name a server, the first here counts.
+    pub const ALL: [Client; 13] = [
+        Client::ClaudeCode,
+        Client::Cursor,
+        Client::VsCode,
+        Client::Codex,
+        Client::Gemini,
+        Client::Copilot,
+        Client::Windsurf,
+        Client::Zed,
+        Client::OpenCode,
+        Client::Goose,
+        Client::Cline,
+        Client::ClaudeDesktop,
+        Client::Shared,
+    ];
+
+    /// As settings write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "claude-code",
+            Client::Cursor => "cursor",
+            Client::VsCode => "vscode",
+            Client::Codex => "codex",
+            Client::Gemini => "gemini",
+            Client::Copilot => "copilot",
+            Client::Windsurf => "windsurf",
+            Client::Zed => "zed",
+            Client::OpenCode => "opencode",
+            Client::Goose => "goose",
+            Client::Cline => "cline",
+            Client::ClaudeDesktop => "claude-desktop",
+            Client::Shared => "mcp",
+            Client::Own => "codexec",
+            Client::Named => "named",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Client> {
+        Client::ALL.into_iter().find(|client| client.name() == name)
+    }
+}
+
+/// For whom a file speaks. The later in this list, the nearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reach {
+    /// All that the user does.
+    User,
+    /// What is done in one directory; whoever wrote what is in it wrote this too.
+    Project,
+    /// The same, but kept in the user's own file.
+    Local,
+    Own,
+    Named,
+}

@@ -1,0 +1,105 @@
+//! What an entry takes away from a server, or sets for it.
+
+use std::time::Duration;
+
+use super::{BadEntry, Entry};
+use crate::config::{Client, Narrow, TrustMode, dialect::Unit, node::Node};
+
+/// A wait that is longer is a mistake.
+const MAX_TIMEOUT_MS: f64 = 3_600_000.0;
+
+/// All that an entry of our own file may have.
+const OWN_KEYS: [&str; 15] = [
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "type",
+    "headers",
+    "oauth",
+    "enabled",
+    "enabled-tools",
+    "disabled-tools",
+    "startup-timeout-ms",
+    "timeout-ms",
+    "max-concurrency",
+    "trust",
+];
+
+impl Entry<'_> {
+    pub(super) fn narrow(&mut self) -> Result<Narrow, BadEntry> {
+        let mut narrow = Narrow::default();
+        if let Some(key) = self.dialect.enabled_tools {
+            narrow.enabled_tools = self.texts(key)?;
+        }
+        // goose: no tool named means all of them.
+        if self.scope.client == Client::Goose {
+            narrow.enabled_tools = narrow.enabled_tools.filter(|tools| !tools.is_empty());
+        }
+        if let Some(key) = self.dialect.disabled_tools {
+            narrow.disabled_tools = self.texts(key)?.unwrap_or_default();
+        }
+        if let Some((key, unit)) = self.dialect.timeout {
+            narrow.call_timeout = self.duration(key, unit)?;
+        }
+        for (key, unit) in self.dialect.startup_timeouts {
+            narrow.startup_timeout = narrow.startup_timeout.or(self.duration(key, *unit)?);
+        }
+        if self.scope.client == Client::Own {
+            narrow.calls_at_once = self.concurrency()?;
+            narrow.trust = self.trust()?;
+        }
+        Ok(narrow)
+    }
+
+    fn duration(&self, key: &str, unit: Unit) -> Result<Option<Duration>, BadEntry> {
+        let Some(node) = self.node.get(key) else { return Ok(None) };
+        let ms = node.number().map(|number| match unit {
+            Unit::Seconds => number * 1_000.0,
+            Unit::Milliseconds => number,
+        });
+        match ms {
+            Some(ms) if (1.0..=MAX_TIMEOUT_MS).contains(&ms) => {
+                Ok(Some(Duration::from_secs_f64(ms / 1_000.0)))
+            }
+            // Some clients write 0 or a huge number for "no limit"; ours holds then.
+            Some(_) if self.scope.client != Client::Own => Ok(None),
+            Some(_) | None => Err(self.wrong_at(key, "must be a number of 1 ms to 1 h")),
+        }
+    }
+
+    fn concurrency(&self) -> Result<Option<usize>, BadEntry> {
+        let Some(node) = self.node.get("max-concurrency") else { return Ok(None) };
+        let number = node.plain().and_then(|text| text.parse::<usize>().ok());
+        match number {
+            Some(number) if (1..=1_000).contains(&number) => Ok(Some(number)),
+            Some(_) | None => Err(self.wrong_at("max-concurrency", "must be 1 to 1000")),
+        }
+    }
+
+    fn trust(&self) -> Result<Option<TrustMode>, BadEntry> {
+        let Some(node) = self.node.get("trust") else { return Ok(None) };
+        match node.text().and_then(TrustMode::parse) {
+            Some(mode) => Ok(Some(mode)),
+            None => Err(self.wrong_at("trust", "must be \"auto\", \"ask\" or \"manual\"")),
+        }
+    }
+
+    pub(super) fn known_keys(&self) -> Result<(), BadEntry> {
+        let entries = self.node.entries().unwrap_or_default();
+        let unknown = entries.iter().find(|(key, _)| !OWN_KEYS.contains(key));
+        match unknown {
+            None => {}
+            Some((key, _)) => {
+                let what = format!("is not known; the keys are {}", OWN_KEYS.join(", "));
+                return Err(self.wrong_at(key, &what));
+            }
+        }
+        let is_flag = |node: &Node| node.is(true) || node.is(false);
+        if self.node.get("enabled").is_some_and(|node| !is_flag(node)) {
+            return Err(self.wrong_at("enabled", "must be true or false"));
+        }
+        Ok(())
+    }
+}

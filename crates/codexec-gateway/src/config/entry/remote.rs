@@ -1,0 +1,123 @@
+//! A server on the network.
+
+use url::Url;
+
+use super::{BadEntry, Entry};
+use crate::config::{
+    Client, OAuthConfig, RemoteConfig, RemoteKind, Secret, TransportConfig, node::Node,
+};
+
+impl Entry<'_> {
+    pub(super) fn remote(
+        &mut self,
+        key: &str,
+        kind: RemoteKind,
+    ) -> Result<TransportConfig, BadEntry> {
+        let text = self.text(key)?.unwrap_or_default();
+        let url = match Url::parse(text.trim()) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
+            Ok(url) => {
+                let what = format!("is reached over {:?}; write http or https", url.scheme());
+                return Err(self.wrong_at(key, &what));
+            }
+            // Not the text itself: it may hold a token.
+            Err(error) => {
+                let what = format!("is not a URL ({error}); write it like https://host/mcp");
+                return Err(self.wrong_at(key, &what));
+            }
+        };
+        let mut headers = self.pairs(self.dialect.headers)?;
+        if self.scope.client == Client::Codex {
+            headers.extend(self.codex_headers());
+        }
+        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value)) {
+            let what = format!("has {name:?}, which is no header or has a line break in its value");
+            return Err(self.wrong_at(self.dialect.headers, &what));
+        }
+        for helper in ["headersHelper", "http_headers_helper"] {
+            if self.node.get(helper).is_some() {
+                let what = "is a program that makes headers, and is not run here";
+                self.notes.push(self.wrong_at(helper, what).what);
+            }
+        }
+        let oauth = self.oauth()?;
+        Ok(TransportConfig::Remote(RemoteConfig { kind, url, headers, oauth }))
+    }
+
+    /// Codex names the variables that hold its secrets.
+    fn codex_headers(&mut self) -> Vec<(String, Secret)> {
+        let mut headers = Vec::new();
+        if let Some(name) = self.node.get("bearer_token_env_var").and_then(Node::text) {
+            match (self.scope.world.variable)(name) {
+                Some(token) => {
+                    let value = Secret::Plain(format!("Bearer {}", token.trim()));
+                    headers.push(("Authorization".to_owned(), value));
+                }
+                None => self.gaps.unset.push(format!("${name}")),
+            }
+        }
+        let named = self.node.get("env_http_headers").and_then(Node::entries);
+        for (header, variable) in named.unwrap_or_default().into_iter().take(super::MAX_ITEMS) {
+            let Some(name) = variable.text() else { continue };
+            if (self.scope.world.variable)(name).is_some() {
+                headers.push((header.to_owned(), Secret::Variable(name.to_owned())));
+            } else {
+                self.gaps.unset.push(format!("${name}"));
+            }
+        }
+        headers
+    }
+
+    /// The words differ between clients, what they mean does not.
+    fn oauth(&mut self) -> Result<OAuthConfig, BadEntry> {
+        let tables: Vec<&Node> = ["oauth", "auth"]
+            .into_iter()
+            .filter_map(|key| self.node.get(key))
+            .filter(|node| node.entries().is_some())
+            .collect();
+        let find = |keys: &[&str]| {
+            keys.iter().find_map(|key| tables.iter().find_map(|table| table.get(key)))
+        };
+        let id = find(&["clientId", "client_id", "client-id", "CLIENT_ID"]).and_then(Node::text);
+        let secret = find(&["clientSecret", "client_secret", "client-secret", "CLIENT_SECRET"]);
+        let port = find(&["callbackPort", "callback_port", "callback-port"]).and_then(Node::number);
+        let scopes = find(&["scopes", "scope"]).or_else(|| self.node.get("scopes"));
+        let scopes = scopes.map(|node| match node.text() {
+            Some(text) => text.split_whitespace().map(str::to_owned).collect(),
+            None => node.texts(),
+        });
+        let client_id = id.map(|id| self.full(id));
+        let client_secret = match secret.and_then(Node::text) {
+            Some(text) => Some(self.secret("oauth", text)?),
+            None => None,
+        };
+        let callback_port = match port {
+            None => None,
+            Some(port) if port.fract() == 0.0 && (1.0..=65_535.0).contains(&port) =>
+            {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "just compared with both ends"
+                )]
+                Some(port as u16)
+            }
+            Some(_) => return Err(self.wrong_at("oauth", "has a callback port that is no port")),
+        };
+        Ok(OAuthConfig {
+            client_id,
+            client_secret,
+            callback_port,
+            scopes: scopes.unwrap_or_default(),
+        })
+    }
+}
+
+fn is_header(name: &str, value: &Secret) -> bool {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    let is_fine = match value {
+        Secret::Plain(text) => !text.contains(['\r', '\n']),
+        Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => true,
+    };
+    !name.is_empty() && name.bytes().all(is_token) && is_fine
+}

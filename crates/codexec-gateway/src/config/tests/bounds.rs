@@ -1,0 +1,161 @@
+//! Bad and hostile entries.
+
+use super::*;
+
+#[test]
+fn a_bad_entry_hides_no_other() {
+    check(
+        Client::Cursor,
+        r#"{"mcpServers": {"../x": {"command": "a"},
+"b": 1,
+"c": {},
+"d": {"url": "h"},
+"e": {"type": "sse"},
+"f": {"command": "g", "args": "h"},
+"g": {"command": "g", "args": [{}]},
+"h": {"command": "g", "env": []},
+"i": {"command": "g", "env": {"A": []}},
+"j": {"command": "g", "env": {"A=B": "1"}},
+"k": {"command": "g", "args": ["a\u0000b"]},
+"l": {"command": "./x"},
+"m": {"command": ["x", 1]},
+"n": {"command": 1},
+"o": {"url": "https://h", "headers": {"A B": "1"}},
+"p": {"url": "https://h", "headers": {"A": "1\r\nB: 2"}},
+"q": {"type": 1, "command": "x"},
+"ok": {"command": "z"}}}"#,
+        &["m@13: x 1", "ok@18: z"],
+        &[
+            "1: server name \"../x\" is not allowed; use 1 to 64 of the characters A-Z a-z 0-9 _ -",
+            "2: server \"b\": its entry is not an object",
+            "3: server \"c\": `command` is missing or empty; write the program that starts it",
+            "4: server \"d\": `url` is not a URL (relative URL without a base); write it like \
+             https://host/mcp",
+            "5: server \"e\": `url` is missing; write where the server is",
+            "6: server \"f\": `args` must be a list of strings, 1000 at most",
+            "7: server \"g\": `args` must be a list of strings, 1000 at most",
+            "8: server \"h\": `env` must be an object of strings, 1000 at most",
+            "9: server \"i\": `env` must be an object of strings, and \"A\" is none",
+            "10: server \"j\": `env` names the variable \"A=B\", which cannot be",
+            "11: server \"k\": `args` has a NUL character; remove it",
+            "12: server \"l\": `command` is a relative path, and would be looked for in whichever \
+             directory codexec is started; write it from `/` on",
+            "14: server \"n\": `command` is missing or empty; write the program that starts it",
+            "15: server \"o\": `headers` has \"A B\", which is no header or has a line break in its value",
+            "16: server \"p\": `headers` has \"A\", which is no header or has a line break in its value",
+            "17: server \"q\": `type` is \"\", which is not supported; write stdio, http or sse",
+        ],
+    );
+}
+
+/// THREAT[CFG-1]: a project may name a program of its own, but it cannot change what a file of
+/// the user's means.
+#[test]
+fn cfg_1_only_a_projects_file_starts_programs_of_the_project() {
+    let text = r#"{"mcpServers": {"a": {"command": "bin/x", "args": ["; rm -rf ~", "$(id)"]}}}"#;
+    same(&read(Client::Cursor, Reach::Project, text), &["a@1: bin/x ; rm -rf ~ $(id)"], &[]);
+    assert_eq!(read(Client::Cursor, Reach::User, text).servers, []);
+}
+
+#[test]
+fn names_are_made_usable_or_refused() {
+    let check = |written: &str, expected: Option<&str>| {
+        let usable = name::usable(written).ok();
+        assert_eq!(usable.as_ref().map(ServerName::as_str), expected, "{written:?}");
+    };
+    check("a__b", Some("a__b"));
+    check("My Server", Some("My_Server"));
+    check("io.github.x/y", Some("io_github_x_y"));
+    check("über", Some("_ber"));
+    for hostile in ["", "..", "a/../b", "/etc", ".ssh", "~x", "a\\b", "a\0b", "a\nb", "日本"] {
+        check(hostile, None);
+    }
+    check(&"x".repeat(64), Some(&"x".repeat(64)));
+    check(&"x".repeat(65), None);
+}
+
+#[test]
+fn we_never_list_ourselves() {
+    let is_us = |command: &str, args: &[&str]| {
+        let entry = serde_json::json!({"mcpServers": {"a": {"command": command, "args": args}}});
+        let parsed = read(Client::Cursor, Reach::Project, &entry.to_string());
+        assert_eq!(parsed.problems, []);
+        parsed.servers.is_empty()
+    };
+    for (command, args) in [
+        ("codexec", &[][..]),
+        ("/usr/bin/codexec", &["serve"]),
+        ("codexec.exe", &[]),
+        ("/opt/bin/own", &[]),
+        ("npx", &["-y", "codexec@1"]),
+        ("npx", &["codexec"]),
+        ("pnpm", &["dlx", "codexec"]),
+        ("node", &["/x/codexec.js"]),
+        ("sh", &["-c", "codexec serve"]),
+        ("bash", &["-lc", "exec /opt/bin/own"]),
+        ("/usr/bin/env", &["A=1", "codexec"]),
+        ("sudo", &["-E", "nice", "-n", "5", "codexec"]),
+    ] {
+        assert!(is_us(command, args), "{command} {args:?}");
+    }
+    for (command, args) in [
+        ("npx", &["-y", "other", "codexec"][..]),
+        ("node", &["server.js", "codexec"]),
+        ("python3", &["-m", "codexec_like"]),
+        ("sh", &["-c", "echo codexec"]),
+        ("/codexec/bin/server", &[]),
+    ] {
+        assert!(!is_us(command, args), "{command} {args:?}");
+    }
+}
+
+/// THREAT[CFG-2]
+#[test]
+fn cfg_2_ten_thousand_entries_are_a_thousand_servers() {
+    let entries: Vec<String> =
+        (0..10_000).map(|index| format!("\"s{index}\": {{\"command\": \"x\"}}")).collect();
+    let parsed = read(
+        Client::Cursor,
+        Reach::User,
+        &format!("{{\"mcpServers\": {{{}}}}}", entries.join(",\n")),
+    );
+    assert_eq!(parsed.servers.len(), 1_000);
+    same(
+        &Parsed { servers: Vec::new(), ..parsed },
+        &[],
+        &["1001: 9000 more servers are left out; 1000 of one file are read"],
+    );
+    let entries: Vec<String> = (0..500).map(|index| format!("\"s{index}\": 1")).collect();
+    let text = format!("{{\"mcpServers\": {{{}}}}}", entries.join(","));
+    let problems = read(Client::Cursor, Reach::User, &text).problems;
+    assert_eq!(problems.len(), 101);
+    assert_eq!(problems[100].what, "it has 400 more problems like these");
+}
+
+#[test]
+fn a_thing_named_twice_counts_once() {
+    check(
+        Client::Cursor,
+        r#"{"mcpServers": {"a": {"command": "x", "command": "y"}, "a": {"command": "z"}}}"#,
+        &["a@1: z"],
+        &[],
+    );
+}
+
+#[test]
+fn broken_files_tell_where() {
+    check(
+        Client::Cursor,
+        "{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}",
+        &[],
+        &["3: it is not JSON: `:` is expected after a key, at column 21"],
+    );
+    check(
+        Client::Codex,
+        "[mcp_servers.a]\ncommand = x\n",
+        &[],
+        &["2: it is not TOML: string values must be quoted, expected literal string, at column 11"],
+    );
+    check(Client::Cursor, r#"{"mcpServers": []}"#, &[], &["1: `mcpServers` is not an object"]);
+    check(Client::Goose, "", &[], &[]);
+}

@@ -1,0 +1,187 @@
+//! From the names that guests use to one server and one tool. Where a name can stand for several,
+//! nobody guesses.
+
+use std::sync::Arc;
+
+use codexec_types::{CallCode, CallError, Denied, ServerName, ToolFilter, nearest};
+
+use super::{
+    Gateway,
+    call::{denied, not_found, shown},
+};
+use crate::{
+    catalogue::{Entry, Pair, pairs, servers_named},
+    tool::Tool,
+    upstream::{KeptBack, Lookup, Upstream},
+};
+
+impl Gateway {
+    /// The (server, tool) that a joined or bare name stands for.
+    pub(super) async fn pair(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<(ServerName, String), CallError> {
+        let mut pairs = pairs(name, &self.fleet().names);
+        let is_allowed = |pair: &Pair<'_>| allowed.check(pair.server.as_str(), pair.tool).is_ok();
+        if pairs.iter().any(is_allowed) {
+            pairs.retain(is_allowed);
+        }
+        self.see_lists(&pairs, allowed).await;
+        if let Some(pair) = self.known_pair(name, &pairs)? {
+            return Ok((pair.server.clone(), pair.tool.to_owned()));
+        }
+        match (pairs.first(), self.bare(name, allowed).await) {
+            (Some(pair), Err(_)) => Ok((pair.server.clone(), pair.tool.to_owned())),
+            (_, bare) => bare,
+        }
+    }
+
+    /// A server by name or alias, if any of its tools may be called.
+    pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
+        let fleet = self.fleet();
+        let found = servers_named(name, &fleet.names);
+        match found.as_slice() {
+            [server] if allowed.allows_server(server.as_str()) => Ok((*server).clone()),
+            [server] => Err(denied(Denied::Server, server, "*")),
+            [] => {
+                let known = fleet.names.iter().map(ServerName::as_str);
+                let visible = known.filter(|server| allowed.allows_server(server));
+                let near = nearest(name, visible, 3);
+                Err(not_found(&format!("no server {:?}", shown(name)), &near))
+            }
+            several => {
+                let names = several.iter().map(ToString::to_string);
+                Err(ambiguous("servers go by", name, &names.collect::<Vec<_>>()))
+            }
+        }
+    }
+
+    /// The tool that a name stands for on a server, if it may be called.
+    pub(super) async fn usable(
+        &self,
+        upstream: &Arc<Upstream>,
+        tool: &str,
+        allowed: &ToolFilter,
+    ) -> Result<Arc<Tool>, CallError> {
+        let mut listing = upstream.listing().unwrap_or_default();
+        if matches!(listing.lookup(tool), Lookup::KeptBack(_, KeptBack::Held(_))) {
+            // It may have been approved a moment ago.
+            upstream.shelf().recheck().await;
+            listing = upstream.listing().unwrap_or_default();
+        }
+        let server = upstream.name();
+        // Decided on the real name, which an alias may stand for.
+        let permit = |real: &str| {
+            allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))
+        };
+        match listing.lookup(tool) {
+            Lookup::Found(found) => permit(&found.name).map(|()| found.clone()),
+            Lookup::KeptBack(found, why) => {
+                permit(&found.name)?;
+                Err(kept_back(server, &found.name, why))
+            }
+            Lookup::Several(names) => {
+                let dotted = names.iter().map(|name| format!("{server}.{name}"));
+                Err(ambiguous("tools go by", tool, &dotted.collect::<Vec<_>>()))
+            }
+            Lookup::Nothing => {
+                permit(tool)?;
+                Err(self.no_tool(server, tool, allowed))
+            }
+        }
+    }
+
+    /// The lists of these servers have to be known, or an exact name is not seen to be one.
+    async fn see_lists(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
+        let until = self.patience();
+        let fleet = self.fleet();
+        let wanted = fleet.upstreams.iter().filter(|upstream| {
+            allowed.allows_server(upstream.name().as_str())
+                && pairs.iter().any(|pair| pair.server == *upstream.name())
+                && upstream.listing().is_none()
+        });
+        futures::future::join_all(wanted.map(|upstream| upstream.settled(until))).await;
+    }
+
+    /// The one pair of which the tool is known to be there: by exact names, else by aliases.
+    fn known_pair<'a, 'b>(
+        &self,
+        name: &str,
+        pairs: &'a [Pair<'b>],
+    ) -> Result<Option<&'a Pair<'b>>, CallError> {
+        let listing = |pair: &Pair<'_>| self.upstream(&pair.server).and_then(|up| up.listing());
+        let is_exact =
+            |pair: &Pair<'_>| pair.is_exact && listing(pair).is_some_and(|l| l.lists(pair.tool));
+        let is_listed = |pair: &Pair<'_>| {
+            let known = listing(pair);
+            known.is_some_and(|known| !matches!(known.lookup(pair.tool), Lookup::Nothing))
+        };
+        let ways: [&dyn Fn(&Pair<'_>) -> bool; 2] = [&is_exact, &is_listed];
+        for way in ways {
+            let found: Vec<&Pair<'b>> = pairs.iter().filter(|pair| way(pair)).collect();
+            match found.as_slice() {
+                [] => {}
+                [pair] => return Ok(Some(*pair)),
+                several => {
+                    let names = several.iter().map(|pair| pair.dotted_name());
+                    return Err(ambiguous("tools go by", name, &names.collect::<Vec<_>>()));
+                }
+            }
+        }
+        // Nothing is known of its tools yet: the call will tell.
+        Ok(pairs.iter().find(|pair| listing(pair).is_none()))
+    }
+
+    /// A tool by its own name, whichever server has it.
+    async fn bare(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<(ServerName, String), CallError> {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let bare: Vec<&Entry> =
+            catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
+        match bare.as_slice() {
+            [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
+            [] => {
+                let names: Vec<String> = catalogue.all(allowed).map(Entry::dotted_name).collect();
+                let near = nearest(name, names.iter().map(String::as_str), 3);
+                Err(not_found(&format!("no tool {:?}", shown(name)), &near))
+            }
+            several => {
+                let names: Vec<String> = several.iter().map(|entry| entry.dotted_name()).collect();
+                let which = names.join(", ");
+                let message = format!("several servers have a tool {name:?}: {which}; say which");
+                Err(CallError::new(CallCode::ToolNotFound, message))
+            }
+        }
+    }
+}
+
+fn ambiguous(what: &str, name: &str, names: &[String]) -> CallError {
+    let which = names.join(", ");
+    let message = format!("several {what} {:?}: {which}; use the exact name", shown(name));
+    CallError::new(CallCode::ToolNotFound, message)
+}
+
+fn kept_back(server: &ServerName, tool: &str, why: KeptBack) -> CallError {
+    let error = match why {
+        KeptBack::Held(why) => CallError::new(
+            CallCode::ToolQuarantined,
+            format!(
+                "tool \"{server}.{tool}\" is in quarantine: {}; the user can look at it and let it \
+                 be used with `codexec servers approve {server}`",
+                why.reason()
+            ),
+        ),
+        KeptBack::SwitchedOff => CallError::new(
+            CallCode::ToolNotAllowed,
+            format!(
+                "tool \"{server}.{tool}\" is switched off in the settings of server \"{server}\""
+            ),
+        ),
+    };
+    error.about(server.as_str(), tool)
+}

@@ -1,0 +1,40 @@
+//! What listing every tool would cost an agent.
+
+use codexec_types::ToolFilter;
+use serde_json::json;
+
+use super::Gateway;
+
+/// One server's share of the catalogue.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ServerCost {
+    pub server: String,
+    pub tools: usize,
+    /// Of all its tools as a model is given them: name, description and input schema, in JSON.
+    pub characters: usize,
+}
+
+impl Gateway {
+    /// In the order of the configuration; servers without tools have a line too.
+    pub async fn costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let names = self.server_names();
+        let visible = names.iter().filter(|name| allowed.allows_server(name.as_str()));
+        visible
+            .map(|name| {
+                let mut cost = ServerCost { server: name.to_string(), tools: 0, characters: 0 };
+                for entry in catalogue.all(allowed).filter(|entry| entry.server == *name) {
+                    let definition = json!({
+                        "name": entry.tool.name,
+                        "description": entry.tool.description,
+                        "input_schema": entry.tool.input_schema,
+                    });
+                    cost.tools += 1;
+                    cost.characters += definition.to_string().chars().count();
+                }
+                cost
+            })
+            .collect()
+    }
+}

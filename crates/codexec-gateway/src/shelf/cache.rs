@@ -1,0 +1,102 @@
+//! A server's list on disk. It says which tools there were, by the hashes of their definitions;
+//! the definitions themselves are with what was accepted. So nothing that was not accepted can be
+//! shown by writing to it.
+
+use std::{
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    kept::{self, Unfit},
+    tool::Tool,
+    trust::Trust,
+    upstream::{LIFE, Listing},
+};
+
+const TITLE: &str = "list 1";
+const MAX_BYTES: u64 = 4 << 20;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Cache {
+    /// Of the entry that it was made for.
+    identity: String,
+    listed_at_ms: u64,
+    life_ms: u64,
+    /// Names and hashes, in the server's order.
+    tools: Vec<(String, String)>,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    #[error("it is not a list")]
+    NotAList(#[from] serde_json::Error),
+    #[error("it is another server's")]
+    Foreign,
+}
+
+impl Cache {
+    pub(super) fn of(listing: &Listing, identity: &str) -> Cache {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let pair =
+            |(tool, digest): (&std::sync::Arc<Tool>, &str)| (tool.name.clone(), digest.to_owned());
+        Cache {
+            identity: identity.to_owned(),
+            listed_at_ms: millis(now),
+            life_ms: millis(listing.life.unwrap_or(LIFE)),
+            tools: listing.listed().map(pair).collect(),
+            problems: listing.problems.clone(),
+        }
+    }
+
+    pub(super) fn read(path: &Path, identity: &str) -> Result<Option<Cache>, Unusable> {
+        let Some((body, _)) = kept::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
+        let cache: Cache = serde_json::from_str(&body)?;
+        if cache.identity != identity {
+            return Err(Unusable::Foreign);
+        }
+        Ok(Some(cache))
+    }
+
+    pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
+        kept::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
+    }
+
+    pub(super) fn tools(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Never more than the longest life from now, whatever the file says.
+    pub(super) fn fresh_until(&self) -> Option<SystemTime> {
+        let listed_at =
+            SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.listed_at_ms))?;
+        if listed_at > SystemTime::now() {
+            return None;
+        }
+        listed_at.checked_add(Duration::from_millis(self.life_ms).min(LIFE))
+    }
+
+    /// Those of its tools that were accepted exactly so.
+    pub(super) fn listing(&self, trust: &Trust) -> Listing {
+        let mut listing = Listing::default();
+        for (name, digest) in &self.tools {
+            let definition = trust.pinned(name, digest).and_then(|text| text.to_value().ok());
+            match definition.as_ref().map(Tool::read) {
+                Some(Ok(tool)) if tool.name == *name => listing.add(tool, digest.clone()),
+                Some(_) | None => {}
+            }
+        }
+        listing.problems.clone_from(&self.problems);
+        listing
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

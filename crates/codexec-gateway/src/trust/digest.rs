@@ -1,0 +1,75 @@
+//! What stands for a definition: a hash of the whole of it, whatever the order of its keys.
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::kept::hex;
+
+/// SHA-256 of the canonical text, in hex. Every field counts, those we do not know included.
+pub(crate) fn digest(definition: &Value) -> String {
+    let mut hasher = Sha256::new();
+    feed(definition, &mut hasher);
+    hex(&hasher.finalize())
+}
+
+fn feed(value: &Value, hasher: &mut Sha256) {
+    match value {
+        Value::Array(items) => {
+            hasher.update(b"[");
+            for item in items {
+                feed(item, hasher);
+                hasher.update(b",");
+            }
+            hasher.update(b"]");
+        }
+        Value::Object(fields) => {
+            let mut sorted: Vec<_> = fields.iter().collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            hasher.update(b"{");
+            for (key, value) in sorted {
+                feed_text(key, hasher);
+                hasher.update(b":");
+                feed(value, hasher);
+                hasher.update(b",");
+            }
+            hasher.update(b"}");
+        }
+        Value::String(text) => feed_text(text, hasher),
+        Value::Null | Value::Bool(_) | Value::Number(_) => hasher.update(value.to_string()),
+    }
+}
+
+/// The length in front, so that no text can be taken for what follows it.
+fn feed_text(text: &str, hasher: &mut Sha256) {
+    hasher.update(b"\"");
+    hasher.update((text.len() as u64).to_le_bytes());
+    hasher.update(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn up_4_every_field_counts_and_no_order_does() {
+        let plain = json!({"name": "a", "inputSchema": {"x": 1, "y": [1, 2]}});
+        let turned = json!({"inputSchema": {"y": [1, 2], "x": 1}, "name": "a"});
+        assert_eq!(digest(&plain), digest(&turned));
+        let others = [
+            json!({"name": "b", "inputSchema": {"x": 1, "y": [1, 2]}}),
+            json!({"name": "a", "inputSchema": {"x": 1, "y": [2, 1]}}),
+            json!({"name": "a", "inputSchema": {"x": 1, "y": [1, [2]]}}),
+            json!({"name": "a", "inputSchema": {"x": "1", "y": [1, 2]}}),
+            json!({"name": "a", "inputSchema": {"x": 1, "y": [1, 2]}, "_meta": {}}),
+            json!({"name": "a", "inputSchema": {"x": 1, "y": [1, 2]}, "new": null}),
+            json!({"name": "a\u{200b}", "inputSchema": {"x": 1, "y": [1, 2]}}),
+        ];
+        let mut digests: Vec<String> = others.iter().map(digest).collect();
+        digests.push(digest(&plain));
+        digests.sort();
+        digests.dedup();
+        assert_eq!(digests.len(), others.len() + 1);
+    }
+}

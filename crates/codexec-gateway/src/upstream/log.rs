@@ -1,0 +1,96 @@
+//! What a server says on its standard error, kept for its user: bounded, and for them alone.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use codexec_types::ServerName;
+
+use crate::{Settings, clean::clean, files::read_bytes};
+
+/// At this size the log becomes the old one, and the old one is gone.
+const LOG_BYTES: u64 = 512 << 10;
+
+pub(super) struct Log {
+    path: PathBuf,
+    file: Option<(File, u64)>,
+}
+
+impl Log {
+    /// Nothing is written before the server says something.
+    pub(super) fn of(settings: &Settings, name: &ServerName) -> Option<Log> {
+        Some(Log { path: path(settings.home.as_deref()?, name), file: None })
+    }
+
+    fn write(&mut self, said: &[u8]) -> io::Result<()> {
+        let (mut file, length) = match self.file.take() {
+            Some(open) => open,
+            None => self.open()?,
+        };
+        file.write_all(said)?;
+        let length = length + u64::try_from(said.len()).unwrap_or(u64::MAX);
+        if length < LOG_BYTES {
+            self.file = Some((file, length));
+        } else {
+            std::fs::rename(&self.path, old(&self.path))?;
+        }
+        Ok(())
+    }
+
+    fn open(&self) -> io::Result<(File, u64)> {
+        if let Some(folder) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+        let length = file.metadata()?.len();
+        Ok((file, length))
+    }
+}
+
+/// Writes it where no other server waits for the disk. Gives the log back, unless it failed.
+pub(super) async fn keep(log: Option<Log>, said: &[u8]) -> Option<Log> {
+    let mut log = log?;
+    let said = said.to_vec();
+    let written = tokio::task::spawn_blocking(move || {
+        let written = log.write(&said);
+        (written, log)
+    });
+    match written.await.ok()? {
+        (Ok(()), log) => Some(log),
+        (Err(error), log) => {
+            tracing::warn!(%error, file = %log.path.display(), "a server's log is not kept");
+            None
+        }
+    }
+}
+
+/// The last lines that a server wrote, without what could trick a terminal.
+pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
+    let path = path(home, name);
+    let mut text = String::new();
+    for path in [old(&path), path] {
+        // It may be written to while we read, and may hold any bytes.
+        match read_bytes(&path, LOG_BYTES * 4) {
+            Ok(part) => text.push_str(&String::from_utf8_lossy(&part)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let text = clean(&text);
+    let all: Vec<&str> = text.lines().collect();
+    let first = all.len().saturating_sub(lines);
+    Ok(all.into_iter().skip(first).map(|line| format!("{line}\n")).collect())
+}
+
+/// A name has no character that could lead elsewhere.
+fn path(home: &Path, name: &ServerName) -> PathBuf {
+    home.join("logs/servers").join(format!("{name}.log"))
+}
+
+fn old(path: &Path) -> PathBuf {
+    path.with_extension("log.1")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Telling when files change, also files and folders that are not there yet.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use tokio::io::unix::AsyncFd;
+
+/// Who saves a file touches it several times.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Watches the folders that files stand in, or would stand in: files are replaced more often
+/// than written.
+pub struct Watch {
+    inotify: AsyncFd<Fd>,
+    files: Vec<PathBuf>,
+    /// Anything in them counts.
+    folders: Vec<PathBuf>,
+    watched: HashMap<WatchDescriptor, PathBuf>,
+    /// What counts in each folder that is watched.
+    wanted: HashMap<PathBuf, Names>,
+}
+
+#[derive(Default)]
+struct Names {
+    some: HashSet<OsString>,
+    is_all: bool,
+}
+
+struct Fd(Inotify);
+
+impl AsRawFd for Fd {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Watch {
+    /// Needs a tokio runtime around it.
+    pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<Watch> {
+        let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
+        #[expect(
+            deprecated,
+            reason = "what replaces it is unsafe code, for types that change their descriptor; ours is owned and stays"
+        )]
+        let inotify = AsyncFd::new(Fd(inotify))?;
+        let (watched, wanted) = (HashMap::new(), HashMap::new());
+        let mut watch = Watch { inotify, files, folders, watched, wanted };
+        watch.arm();
+        Ok(watch)
+    }
+
+    /// Waits until something has changed and a moment has passed. Gives the paths that did; it may
+    /// be a folder on the way to a file.
+    pub async fn changed(&mut self) -> io::Result<HashSet<PathBuf>> {
+        let mut changed = HashSet::new();
+        while changed.is_empty() {
+            let mut ready = self.inotify.readable().await?;
+            let events = ready.get_inner().0.read_events();
+            match events {
+                Ok(events) => {
+                    drop(ready);
+                    self.sort(events, &mut changed);
+                }
+                Err(Errno::EAGAIN) => ready.clear_ready(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        tokio::time::sleep(QUIET).await;
+        while let Ok(events) = self.inotify.get_ref().0.read_events() {
+            self.sort(events, &mut changed);
+        }
+        // Before anybody reads the files, so that no change is missed in between.
+        self.arm();
+        Ok(changed)
+    }
+
+    fn sort(&self, events: Vec<InotifyEvent>, changed: &mut HashSet<PathBuf>) {
+        for event in events {
+            let folder = self.watched.get(&event.wd);
+            match (folder, event.name) {
+                (Some(folder), Some(name)) => {
+                    let counts = |names: &Names| names.is_all || names.some.contains(&name);
+                    if self.wanted.get(folder).is_some_and(counts) {
+                        changed.insert(folder.join(name));
+                    }
+                }
+                // The folder itself, or too much at once to be told.
+                (Some(folder), None) => {
+                    let is_gone = AddWatchFlags::IN_DELETE_SELF | AddWatchFlags::IN_MOVE_SELF;
+                    if event.mask.intersects(is_gone) {
+                        changed.insert(folder.clone());
+                    }
+                }
+                (None, _) if event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW) => {
+                    changed.insert(PathBuf::new());
+                }
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Watches what is to be watched now.
+    fn arm(&mut self) {
+        self.wanted.clear();
+        for folder in &self.folders {
+            if folder.is_dir() {
+                self.wanted.entry(folder.clone()).or_default().is_all = true;
+            } else {
+                want(&mut self.wanted, folder);
+            }
+        }
+        for file in &self.files {
+            want(&mut self.wanted, file);
+            // What a link leads to is written without a word to the folder of the link.
+            if let Ok(real) = file.canonicalize()
+                && real != *file
+            {
+                want(&mut self.wanted, &real);
+            }
+        }
+        let flags = AddWatchFlags::IN_CREATE
+            | AddWatchFlags::IN_CLOSE_WRITE
+            | AddWatchFlags::IN_MOVED_TO
+            | AddWatchFlags::IN_MOVED_FROM
+            | AddWatchFlags::IN_DELETE
+            | AddWatchFlags::IN_DELETE_SELF
+            | AddWatchFlags::IN_MOVE_SELF
+            | AddWatchFlags::IN_ONLYDIR;
+        let inotify = &self.inotify.get_ref().0;
+        let mut watched = HashMap::new();
+        for folder in self.wanted.keys() {
+            match inotify.add_watch(folder, flags) {
+                Ok(descriptor) => {
+                    watched.insert(descriptor, folder.clone());
+                }
+                Err(error) => {
+                    tracing::warn!(%error, folder = %folder.display(), "it cannot be watched");
+                }
+            }
+        }
+        for descriptor in self.watched.keys().filter(|known| !watched.contains_key(known)) {
+            // Gone already, if its folder is.
+            let _ = inotify.rm_watch(*descriptor);
+        }
+        self.watched = watched;
+    }
+}
+
+/// The nearest folder that is there, and the name in it that leads to the file.
+fn want(wanted: &mut HashMap<PathBuf, Names>, file: &Path) {
+    let mut path = file;
+    while let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
+        if folder.is_dir() {
+            wanted.entry(folder.to_owned()).or_default().some.insert(name.to_owned());
+            return;
+        }
+        path = folder;
+    }
+}
+
+#[cfg(test)]
+mod tests;

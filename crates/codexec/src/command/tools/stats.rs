@@ -1,0 +1,118 @@
+//! `codexec tools stats`: the reason for all this, in numbers.
+
+use std::io::Write as _;
+
+use codexec_gateway::ServerCost;
+use serde_json::json;
+
+use crate::parts::Parts;
+
+/// Good enough for every tokenizer to be told the order of magnitude, and the same for all.
+const CHARACTERS_PER_TOKEN: usize = 4;
+const BAR: usize = 30;
+
+pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
+    let costs = parts.gateway.costs(&parts.config.policy.tools).await;
+    let tools: usize = costs.iter().map(|cost| cost.tools).sum();
+    let all = tokens(costs.iter().map(|cost| cost.characters).sum());
+    let (own_tools, own_characters) = codexec_server::mcp::listed_tools();
+    let own = tokens(own_characters);
+    let mut out = std::io::stdout();
+    if as_json {
+        let servers: Vec<_> = costs
+            .iter()
+            .map(|cost| {
+                let tokens = tokens(cost.characters);
+                json!({"server": cost.server, "tools": cost.tools, "tokens": tokens})
+            })
+            .collect();
+        let stats = json!({
+            "servers": servers,
+            "tools": tools,
+            "tokens": all,
+            "listed_tools": own_tools,
+            "listed_tokens": own,
+            "saved": saved(all, own),
+        });
+        writeln!(out, "{stats}")?;
+        return Ok(());
+    }
+    for line in table(costs) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "{tools} tools cost about {} tokens when each is listed.", grouped(all))?;
+    writeln!(
+        out,
+        "codexec lists {own_tools} instead: about {} tokens, {:.1} % less.",
+        grouped(own),
+        saved(all, own) * 100.0
+    )?;
+    writeln!(out, "(A token is taken for {CHARACTERS_PER_TOKEN} characters of JSON.)")?;
+    Ok(())
+}
+
+/// Dearest first.
+fn table(mut costs: Vec<ServerCost>) -> Vec<String> {
+    costs.sort_by_key(|cost| std::cmp::Reverse(cost.characters));
+    let most = costs.first().map_or(1, |cost| cost.characters.max(1));
+    let width = costs.iter().map(|cost| cost.server.chars().count()).max().unwrap_or(0).max(6);
+    let head = format!("{:<width$}  {:>5}  {:>8}", "server", "tools", "tokens");
+    let lines = costs.iter().map(|cost| {
+        let bar = "█".repeat((cost.characters * BAR).div_ceil(most));
+        let count = grouped(tokens(cost.characters));
+        format!("{:<width$}  {:>5}  {count:>8}  {bar}", cost.server, cost.tools)
+            .trim_end()
+            .to_owned()
+    });
+    std::iter::once(head).chain(lines).collect()
+}
+
+fn tokens(characters: usize) -> usize {
+    characters / CHARACTERS_PER_TOKEN
+}
+
+/// The share of the tokens that nobody has to pay; nothing is saved where there is nothing.
+fn saved(all: usize, own: usize) -> f64 {
+    if all == 0 { 0.0 } else { 1.0 - own as f64 / all as f64 }
+}
+
+/// `12345` as `12,345`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        let actual = [0, 999, 1_000, 1_234_567].map(grouped);
+        assert_eq!(actual, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_dearest_comes_first_and_fills_the_bar() {
+        let cost = |server: &str, tools, characters| ServerCost {
+            server: server.to_owned(),
+            tools,
+            characters,
+        };
+        let actual = table(vec![cost("idle", 0, 0), cost("a-long-name", 54, 40_000)]);
+        let bar = "█".repeat(BAR);
+        let expected = [
+            "server       tools    tokens".to_owned(),
+            format!("a-long-name     54    10,000  {bar}"),
+            "idle             0         0".to_owned(),
+        ];
+        assert_eq!(actual, expected);
+    }
+}

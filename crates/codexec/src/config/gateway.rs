@@ -1,0 +1,91 @@
+//! What all servers are held to, and whose files name them.
+
+use std::time::Duration;
+
+use codexec_gateway::{Client, Settings, TrustMode};
+
+use super::{ConfigError, file, limits::within};
+
+/// What the settings say about all servers.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstreams {
+    startup_timeout: Duration,
+    call_timeout: Duration,
+    call_total_timeout: Duration,
+    calls_at_once: usize,
+    calls_in_all: usize,
+    queue: usize,
+    queue_wait: Duration,
+    trust: TrustMode,
+}
+
+/// Whose files are looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Discovery {
+    pub(crate) clients: Vec<Client>,
+    pub(crate) has_project_files: bool,
+}
+
+const HOUR_MS: u64 = 3_600_000;
+
+pub(super) fn upstreams(file: &file::Gateway) -> Result<Upstreams, ConfigError> {
+    let total = file.max_total_timeout_ms;
+    let total = within("gateway.max-total-timeout-ms", total, 600_000, 1..=24 * HOUR_MS)?;
+    let call =
+        within("gateway.timeout-ms", file.timeout_ms, 60_000.min(total), 1..=total.min(HOUR_MS))?;
+    let startup = file.startup_timeout_ms;
+    let startup = within("gateway.startup-timeout-ms", startup, 60_000, 1..=HOUR_MS)?;
+    let in_all = file.max_total_concurrency;
+    let in_all = within("gateway.max-total-concurrency", in_all, 400, 1..=10_000)?;
+    let at_once = file.max_concurrency;
+    let at_once = within("gateway.max-concurrency", at_once, 100.min(in_all), 1..=1_000)?;
+    let queue = within("gateway.queue", file.queue, 200, 0..=10_000)?;
+    let wait = within("gateway.queue-wait-ms", file.queue_wait_ms, 30_000, 0..=HOUR_MS)?;
+    let trust = match &file.trust {
+        None => TrustMode::default(),
+        Some(word) => TrustMode::parse(word).ok_or_else(|| ConfigError::Trust(word.clone()))?,
+    };
+    let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Ok(Upstreams {
+        startup_timeout: Duration::from_millis(startup),
+        call_timeout: Duration::from_millis(call),
+        call_total_timeout: Duration::from_millis(total),
+        calls_at_once: count(at_once),
+        calls_in_all: count(in_all),
+        queue: count(queue),
+        queue_wait: Duration::from_millis(wait),
+        trust,
+    })
+}
+
+pub(super) fn discovery(file: &file::Discovery) -> Result<Discovery, ConfigError> {
+    let clients: Result<Vec<Client>, ConfigError> = match &file.clients {
+        None => Ok(Client::ALL.to_vec()),
+        Some(names) => names
+            .iter()
+            .map(|name| Client::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
+            .collect(),
+    };
+    let is_on = file.enabled.unwrap_or(true);
+    let clients = clients?;
+    Ok(Discovery {
+        clients: if is_on { clients } else { Vec::new() },
+        has_project_files: file.project_files.unwrap_or(true),
+    })
+}
+
+impl Upstreams {
+    pub(crate) fn applied_to(&self, settings: Settings) -> Settings {
+        Settings {
+            startup_timeout: self.startup_timeout,
+            call_timeout: self.call_timeout,
+            call_total_timeout: self.call_total_timeout,
+            calls_at_once: self.calls_at_once,
+            calls_in_all: self.calls_in_all,
+            queue: self.queue,
+            queue_wait: self.queue_wait,
+            trust: self.trust,
+            ..settings
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Upstreams that do their worst, one after the other and beside a good one: each costs its own
+//! call, and codexec neither waits nor grows.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::attacks::host::{memory_kib, within};
+use crate::startup::python;
+use crate::support::{Client, PATIENCE};
+
+const SCRIPTED: &str = include_str!("../../../codexec-gateway/tests/scripted.py");
+/// What codexec may grow by, whatever an upstream sends.
+const GROWTH_KIB: u64 = 64 << 10;
+
+/// The entry of an upstream that misbehaves by this plan.
+fn scripted(plan: &Value) -> Value {
+    json!({"command": python(), "args": ["-S", "-c", SCRIPTED, plan.to_string()]})
+}
+
+/// What one call of a tool comes to, as text: its value, or its error's message.
+fn outcome(client: &mut Client, server: &str, tool: &str) -> String {
+    client.run(&calling(server, tool)).fine()
+}
+
+fn calling(server: &str, tool: &str) -> String {
+    format!(
+        "try {{ return JSON.stringify(await tools.{server}.{tool}({{}})) }} \
+         catch (error) {{ return 'failed: ' + error.message }}"
+    )
+}
+
+fn health(client: &mut Client, server: &str) -> Value {
+    let text = client.call("health", &json!({})).fine();
+    let health: Value = serde_json::from_str(&text).expect("JSON");
+    let servers = health["servers"].as_array().expect("servers");
+    servers.iter().find(|one| one["name"] == server).expect("it is there").clone()
+}
+
+/// THREAT[UP-9]: what one upstream does is one upstream's loss.
+#[test]
+fn up_9_bad_answers_cost_their_own_call_and_no_memory() {
+    let cases = [
+        ("garbage", json!({"garbage": true}), "echo", "{}"),
+        ("babble", json!({"babble": 20_000}), "echo", "failed: server \"bad\": it did not start"),
+        ("no start", json!({"start": "die"}), "echo", "failed: server \"bad\": it did not start"),
+        ("crash", json!({}), "die", "failed: server \"bad\": it ended (exit status: 3"),
+        ("half line", json!({}), "half_line", "failed: server \"bad\": the server's answer is not"),
+        ("half, then dead", json!({}), "half_line_and_die", "failed: server \"bad\": it ended ("),
+        ("100 MB", json!({}), "big_result", "failed: server \"bad\": the server's answer is over"),
+        (
+            "no end of line",
+            json!({}),
+            "long_line",
+            "failed: server \"bad\": the server's answer is",
+        ),
+        ("endless pages", json!({"pages": "endless"}), "tool_99", "{}"),
+        ("surrogate", json!({}), "lone_surrogate", "\"cut \u{fffd} here\""),
+        ("no UTF-8", json!({}), "bad_utf8", "\"caf\u{fffd}\""),
+        ("nesting", json!({}), "deep", "failed: server \"bad\": the server's answer is not valid"),
+        ("notifications", json!({}), "notification_flood", "{}"),
+        ("progress", json!({}), "progress_flood", "{}"),
+        ("requests", json!({}), "request_flood", "{}"),
+        ("pings", json!({}), "ping_flood", "{}"),
+        ("twice", json!({}), "twice", "\"first\""),
+        ("for another", json!({}), "for_another", "{}"),
+        ("closed output", json!({}), "close_output", "failed: server \"bad\": it ended ("),
+        ("stderr", json!({"stderr_mb": 100}), "echo", "{}"),
+        ("many tools", json!({"many": 6_000}), "echo", "{}"),
+        ("a long text", json!({"description_mb": 9}), "echo", "{}"),
+        (
+            "too long a list",
+            json!({"description_mb": 11}),
+            "echo",
+            "failed: server \"bad\": it did",
+        ),
+    ];
+    for (what, mut plan, tool, expected) in cases {
+        plan["tools"] = json!(["echo", tool]);
+        let good = scripted(&json!({}));
+        let mut client = Client::start(&json!({"bad": scripted(&plan), "good": good}));
+        assert_eq!(outcome(&mut client, "good", "echo"), "{}", "{what}");
+        let before = memory_kib(client.child.id(), "VmRSS");
+        let actual = outcome(&mut client, "bad", tool);
+        assert!(actual.starts_with(expected), "{what}: {actual}");
+        assert_eq!(outcome(&mut client, "good", "echo"), "{}", "{what}");
+        // The most there ever was, also while it happened.
+        let grown = memory_kib(client.child.id(), "VmHWM").saturating_sub(before);
+        assert!(grown <= GROWTH_KIB, "{what}: codexec grew by {grown} KiB");
+    }
+}
+
+/// While one hangs, the other is asked and answers; the one that hangs ends with its execution.
+#[test]
+fn up_9_a_server_that_hangs_delays_nobody() {
+    let hung_start = scripted(&json!({"start": "hang"}));
+    let servers = json!({
+        "bad": scripted(&json!({})),
+        "slow": hung_start,
+        "good": scripted(&json!({})),
+    });
+    let mut client = Client::start(&servers);
+    let mut hung = Vec::new();
+    for server in ["bad", "slow"] {
+        let call = json!({"code": calling(server, "hang"), "timeout_ms": 10_000});
+        hung.push(client.send_call("execute_code", &call));
+    }
+    assert!(within(PATIENCE, || health(&mut client, "bad")["in_flight"] == 1));
+    for n in 0..20 {
+        let code = format!("return await tools.good.echo({{ n: {n} }})");
+        assert_eq!(client.run(&code).fine(), format!("{{\"n\":{n}}}"));
+    }
+    for id in hung {
+        assert!(client.others.iter().all(|message| message["id"] != id), "it has not hung");
+        client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": id}}));
+    }
+    // It heard of it, and works for others.
+    assert!(within(PATIENCE, || health(&mut client, "bad")["in_flight"].is_null()));
+    let heard = || outcome(&mut client, "bad", "cancelled") != "[]";
+    assert!(within(PATIENCE, heard));
+}
+
+/// Counted by what the upstream received.
+#[test]
+fn up_9_five_failures_open_the_breaker_and_one_probe_goes_through() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    let received = |log: &Path| std::fs::read_to_string(log).unwrap_or_default().lines().count();
+    let plan = json!({"tools": ["flaky", "echo"], "flaky": 5, "log": log});
+    let mut client = Client::start(&json!({"bad": scripted(&plan), "good": scripted(&json!({}))}));
+    assert_eq!(client.run("return Object.keys(tools.bad).length").fine(), "2");
+    for failures in 1..=5 {
+        // It hangs; nobody waits a minute for it.
+        let call = json!({"code": calling("bad", "flaky"), "timeout_ms": 1_500});
+        client.call("execute_code", &call).failed();
+        let is_counted = || health(&mut client, "bad")["failures"] == failures;
+        assert!(within(PATIENCE, is_counted), "{}", health(&mut client, "bad"));
+    }
+    let refused = outcome(&mut client, "bad", "echo");
+    let reason = "failed: server \"bad\": it failed 5 times in a row, at last: no answer within";
+    assert!(refused.starts_with(reason), "{refused}");
+    assert!(refused.contains("; try again in "), "{refused}");
+    assert_eq!(health(&mut client, "bad")["breaker"], "open");
+    assert_eq!(received(&log), 5);
+    assert_eq!(outcome(&mut client, "good", "echo"), "{}");
+
+    assert!(within(PATIENCE, || health(&mut client, "bad")["retry_in_s"] == 0));
+    let ten = "const calls = Array.from({ length: 10 }, () => tools.bad.flaky({}));\n\
+               const ended = await Promise.allSettled(calls);\n\
+               return ended.filter((one) => one.status === 'fulfilled').length";
+    assert_eq!(client.run(ten).fine(), "1");
+    assert_eq!(received(&log), 6, "exactly one probe");
+    assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
+    assert_eq!(health(&mut client, "bad")["breaker"], Value::Null);
+}
+
+#[test]
+fn up_9_a_server_that_dies_in_a_call_is_started_again() {
+    let mut client = Client::start(&json!({"bad": scripted(&json!({}))}));
+    let both = "const ended = await Promise.allSettled([tools.bad.hang({}), tools.bad.die({})]);\n\
+                return ended.map((one) => one.reason.message).join('\\n')";
+    let why = "server \"bad\": it ended (exit status: 3; it said: out of cheese)";
+    assert_eq!(client.run(both).fine(), format!("{why}\n{why}"));
+    assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
+    let health = health(&mut client, "bad");
+    assert_eq!((&health["restarts"], &health["failures"]), (&json!(1), &json!(2)));
+}
+
+#[test]
+fn up_9_a_schema_that_changes_counts_from_then_on() {
+    let plan = json!({"tools": ["echo", "new_schema"]});
+    let mut client = Client::start(&json!({"bad": scripted(&plan)}));
+    assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
+    assert_eq!(outcome(&mut client, "bad", "new_schema"), "{}");
+    let is_refused = || outcome(&mut client, "bad", "echo").contains("`n` is missing");
+    assert!(within(PATIENCE, is_refused));
+}
