@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use codexec_gateway::{
     Gateway, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, ServerState, Settings,
-    TransportConfig, login,
+    TransportConfig, Voice, login,
 };
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Map, Value, json};
@@ -117,9 +117,7 @@ async fn calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<String, V
     }
     let mut calls = Vec::new();
     for tool in gateway.list(&ToolFilter::all()).await {
-        let schema = gateway
-            .schema(&tool.name, &ToolFilter::all(), codexec_gateway::Voice::TypeScript)
-            .await;
+        let schema = gateway.schema(&tool.name, &ToolFilter::all(), Voice::TypeScript).await;
         let schema = schema.ok().and_then(|tool| tool.input_schema).unwrap_or_default();
         calls.push((tool.tool, example(&schema)));
     }

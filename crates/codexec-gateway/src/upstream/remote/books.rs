@@ -1,8 +1,6 @@
 //! What is known of one remote server and of the requests to it.
 
-use std::sync::Arc;
-
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use reqwest::header::HeaderValue;
 use rmcp::model::ServerResult;

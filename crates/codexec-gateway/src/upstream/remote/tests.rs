@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -104,7 +104,6 @@ async fn call(gateway: &Gateway, tool: &str) -> Result<Value, String> {
 async fn call_with(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallError> {
     let ask =
         Ask::Tool { server: "s".to_owned(), tool: tool.to_owned(), args: Json::from_value(&args) };
-    let answer =
-        gateway.answer(ask, &ToolFilter::all(), codexec_types::Language::TypeScript).await?;
+    let answer = gateway.answer(ask, &ToolFilter::all(), Language::JavaScript).await?;
     Ok(answer.to_value().expect("JSON"))
 }
