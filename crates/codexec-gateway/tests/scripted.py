@@ -110,6 +110,9 @@ def call(request):
         answers = {method: ask(f"own-{method}", method) for method in methods}
         kinds = {method: "result" if "result" in a else a["error"]["code"] for method, a in answers.items()}
         return reply(request, {"content": [], "structuredContent": kinds})
+    if name == "deaf":
+        text(request, "I hear nothing from now on")
+        time.sleep(600)
     if name == "twice":
         text(request, "first")
         return text(request, "second")

@@ -18,8 +18,8 @@ mod languages;
 mod support;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -128,44 +128,45 @@ impl Bench {
         }
     }
 
+    /// In turn, so that what the machine does meanwhile meets both: the upstream alone, and the
+    /// same upstream behind us.
     fn calls(&mut self) {
         let home = tempfile::tempdir().expect("a directory");
         let script = home.path().join("echo.py");
         fs::write(&script, ECHO).expect("written");
-        let direct = direct(&script, if self.rounds < 10 { 10 } else { 2_000 });
+        let mut direct = Direct::start(&script);
         let entry = json!({"command": "python3", "args": [script]});
         let mut client = Client::start(&json!({"echo": entry}));
         warm(&mut client);
-        let timed = |client: &mut Client, rounds: usize, code: &str| {
-            let times = sampled(rounds, || drop(client.run(code).fine()));
-            median(&times)
-        };
-        let none = timed(&mut client, self.rounds, "0");
-        let one = timed(&mut client, self.rounds, "await tools.echo.echo({})");
-        let thousand = "for (let i = 0; i < 1000; i++) await tools.echo.echo({})";
-        let many = timed(&mut client, (self.rounds / 20).max(1), thousand);
-        let each = many.saturating_sub(none) / 1000;
-        let hundred = "for (let i = 0; i < 100; i++) await tools.echo.echo({})";
-        let hundred = timed(&mut client, (self.rounds / 4).max(1), hundred);
-        let gathered = "await Promise.all(Array.from({length: 100}, () => tools.echo.echo({})))";
-        let gathered = timed(&mut client, (self.rounds / 4).max(1), gathered);
-        let overhead = each.saturating_sub(direct);
-        self.row("the upstream alone, one round trip", us(direct), "µs", None, String::new());
+        client.run("await tools.echo.echo({})").fine();
+        let codes = [
+            "0",
+            "await tools.echo.echo({})",
+            "for (let i = 0; i < 100; i++) await tools.echo.echo({})",
+            "for (let i = 0; i < 1000; i++) await tools.echo.echo({})",
+            "await Promise.all(Array.from({length: 100}, () => tools.echo.echo({})))",
+        ];
+        let mut alone = Vec::new();
+        let mut times = codes.map(|_| Vec::new());
+        for _ in 0..(self.rounds / 8).max(1) {
+            alone.extend((0..100).map(|_| direct.round_trip()));
+            for (code, times) in codes.iter().zip(&mut times) {
+                times.extend(sampled(1, || drop(client.run(code).fine())));
+            }
+        }
+        alone.sort();
+        times.iter_mut().for_each(|times| times.sort());
+        let [none, one, hundred, thousand, gathered] = times.map(|times| median(&times));
+        let alone = median(&alone);
+        let each = thousand.saturating_sub(none) / 1000;
+        let beside = format!("{:.0} µs with us", us(each));
+        self.row("the upstream alone, one round trip", us(alone), "µs", None, beside);
         self.row("one run with one tool call", ms(one), "ms", None, String::new());
-        self.row(
-            "tool call in a run, above the upstream's",
-            us(overhead),
-            "µs",
-            Some(100.0),
-            String::new(),
-        );
-        self.row(
-            "one run with 100 calls, one by one",
-            ms(hundred),
-            "ms",
-            Some(15.0),
-            String::new(),
-        );
+        let overhead = us(each.saturating_sub(alone));
+        let what = "tool call in a run, above the upstream's";
+        self.row(what, overhead, "µs", Some(100.0), String::new());
+        let beside = format!("the upstream alone: {:.1} ms", ms(alone * 100));
+        self.row("one run with 100 calls, one by one", ms(hundred), "ms", Some(15.0), beside);
         self.row("one run with 100 calls at once", ms(gathered), "ms", Some(15.0), String::new());
     }
 
@@ -280,24 +281,40 @@ fn rate(client: &mut Client, total: usize, call: &Value) -> f64 {
     total as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// The median round trip to the upstream without us.
-fn direct(script: &std::path::Path, rounds: usize) -> Duration {
-    let mut child = Command::new("python3")
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 starts");
-    let mut stdin = child.stdin.take().expect("piped");
-    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {}}});
-    let times = sampled(rounds, || {
-        writeln!(stdin, "{call}").expect("it reads");
-        lines.next().expect("it answers").expect("a line");
-    });
-    drop(stdin);
-    child.wait().expect("it ends");
-    median(&times)
+/// The upstream without us.
+struct Direct {
+    child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+    call: String,
+}
+
+impl Direct {
+    fn start(script: &std::path::Path) -> Direct {
+        let mut command = Command::new("python3");
+        command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("python3 starts");
+        let stdin = child.stdin.take().expect("piped");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        // As we would send it.
+        let params = json!({"name": "echo", "arguments": {}, "_meta": {"progressToken": 1}});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        Direct { child, stdin, lines, call: format!("{call}\n") }
+    }
+
+    fn round_trip(&mut self) -> Duration {
+        let begun = Instant::now();
+        self.stdin.write_all(self.call.as_bytes()).expect("it reads");
+        self.lines.next().expect("it answers").expect("a line");
+        begun.elapsed()
+    }
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 fn sampled(rounds: usize, mut once: impl FnMut()) -> Vec<Duration> {

@@ -29,14 +29,14 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
     let gateway = hasty(&json!({"tools": ["flaky", "echo"], "flaky": 6, "log": log}), |settings| {
-        settings.call_timeout = Duration::from_millis(200);
+        settings.call_timeout = Duration::from_secs(1);
         settings.breaker_open = Duration::from_secs(3);
     });
-    let failed = "server \"s\": no answer within 0.2 s";
+    let failed = "server \"s\": no answer within 1 s";
     for _ in 0..5 {
         assert_eq!(message(&gateway, "flaky", json!({})).await, Err(failed.to_owned()));
     }
-    let broken = "server \"s\": it failed 5 times in a row, at last: no answer within 0.2 s; try \
+    let broken = "server \"s\": it failed 5 times in a row, at last: no answer within 1 s; try \
                   again in 3 s";
     assert_eq!(message(&gateway, "echo", json!({})).await, Err(broken.to_owned()));
     assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
@@ -46,7 +46,7 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     let is_over = || gateway.health()[0].retry_s == Some(0);
     until(is_over).await;
     let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
-    let probed = "server \"s\": it failed before (no answer within 0.2 s) and is just being tried \
+    let probed = "server \"s\": it failed before (no answer within 1 s) and is just being tried \
                   again; try again in 1 s";
     assert_eq!(answers[0], Err(failed.to_owned()));
     assert_eq!(answers[1..], vec![Err(probed.to_owned()); 9]);
@@ -154,6 +154,29 @@ async fn a_server_that_hangs_does_not_use_up_what_all_share() {
         _ = hung => unreachable!("they hang"),
         () = others => {}
     }
+    gateway.shutdown().await;
+}
+
+/// What it does not read is kept for it only up to a limit.
+#[tokio::test]
+async fn a_server_that_does_not_read_fails_its_calls() {
+    const CALLS: usize = 2_000;
+    let mut settings = settings();
+    settings.call_timeout = Duration::from_secs(3);
+    (settings.calls_at_once, settings.calls_in_all) = (CALLS, CALLS);
+    let plan = json!({"tools": ["echo", "deaf"]});
+    let gateway = Gateway::new(vec![server("s", &plan)], settings);
+    call(&gateway, "deaf", json!({})).await.expect("works");
+    let answers = join_all((0..CALLS).map(|_| message(&gateway, "echo", json!({})))).await;
+    let count = |why: &str| {
+        let is_so = |one: &&Result<Value, String>| one.as_ref().is_err_and(|one| one.contains(why));
+        answers.iter().filter(is_so).count()
+    };
+    let unasked = count("server \"s\": it could not be asked: the server does not read its input");
+    let refused = count(": it failed 5 times in a row, at last: it could not be asked");
+    assert_eq!(unasked, 5);
+    assert!(refused > 0);
+    assert_eq!(unasked + refused + count(": no answer within 3 s"), CALLS);
     gateway.shutdown().await;
 }
 
