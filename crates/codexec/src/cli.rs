@@ -3,6 +3,7 @@ pub(crate) mod servers;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use codexec_types::{Detail, ToolKind};
 
 /// Run agents' code in strong sandboxes, with every MCP tool at hand.
 ///
@@ -187,6 +188,26 @@ pub(crate) enum KindArg {
     ReadOnly,
     Safe,
     Destructive,
+}
+
+impl From<DetailArg> for Detail {
+    fn from(arg: DetailArg) -> Detail {
+        match arg {
+            DetailArg::Names => Detail::Names,
+            DetailArg::Summary => Detail::Summary,
+            DetailArg::Full => Detail::Full,
+        }
+    }
+}
+
+impl From<KindArg> for ToolKind {
+    fn from(arg: KindArg) -> ToolKind {
+        match arg {
+            KindArg::ReadOnly => ToolKind::ReadOnly,
+            KindArg::Safe => ToolKind::Safe,
+            KindArg::Destructive => ToolKind::Destructive,
+        }
+    }
 }
 
 impl Tools {

@@ -23,7 +23,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 enum Wish<'a> {
     /// A tool, by the definition under which it was found.
     Tool(&'a Arc<Tool>, CallToolRequestParams),
-    Other(ClientRequest),
+    /// Anything else: a method and its parameters.
+    Other(&'static str, Value),
 }
 
 /// One call under way. Dropped before its end, it is still accounted for.
@@ -59,8 +60,7 @@ impl Upstream {
         method: &'static str,
         params: Value,
     ) -> Result<Value, UpstreamError> {
-        let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
-        self.counted(Wish::Other(request), &Caller::default()).await
+        self.counted(Wish::Other(method, params), &Caller::default()).await
     }
 
     async fn counted(
@@ -100,7 +100,11 @@ impl Upstream {
         let (patience, waiting) = (self.patience(), waiting.as_ref());
         let called = match wish {
             Wish::Tool(_, params) => connection.call(params, patience, on_progress, waiting).await,
-            Wish::Other(request) => connection.ask(request, patience, on_progress, waiting).await,
+            Wish::Other(method, params) => {
+                let request = CustomRequest::new(method, Some(params));
+                let request = ClientRequest::CustomRequest(request);
+                connection.ask(request, patience, on_progress, waiting).await
+            }
         };
         attempt.end(&called);
         called

@@ -3,11 +3,11 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{SearchQuery, ServerState, Voice};
+use codexec_gateway::{SearchQuery, ServerState, ToolInfo, Voice};
 use codexec_server::tool_text;
-use codexec_types::{CallCode, Detail, ToolKind};
+use codexec_types::{CallCode, ServerName, ToolKind};
 
-use crate::cli::{DetailArg, FormArg, KindArg, Tools};
+use crate::cli::{FormArg, Tools};
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
@@ -17,90 +17,87 @@ pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> 
 }
 
 async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
-    let (gateway, allowed) = (&parts.gateway, &parts.config.policy.tools);
-    let mut out = std::io::stdout();
     match args {
         Tools::List { json, .. } => {
-            let tools = gateway.list(allowed).await;
-            if json {
-                writeln!(out, "{}", serde_json::to_string(&tools)?)?;
-            } else {
-                for tool in &tools {
-                    writeln!(out, "{}", tool_text(tool))?;
-                }
-            }
+            let tools = parts.gateway.list(&parts.config.policy.tools).await;
+            print(&tools, json)?;
             complain(parts)?;
+            Ok(ExitCode::SUCCESS)
         }
         Tools::Search { query, limit, detail, server, kind, json, .. } => {
-            let detail = match detail {
-                DetailArg::Names => Detail::Names,
-                DetailArg::Summary => Detail::Summary,
-                DetailArg::Full => Detail::Full,
-            };
-            let kind = match kind {
-                None => ToolKind::Any,
-                Some(KindArg::ReadOnly) => ToolKind::ReadOnly,
-                Some(KindArg::Safe) => ToolKind::Safe,
-                Some(KindArg::Destructive) => ToolKind::Destructive,
-            };
+            let (detail, kind) = (detail.into(), kind.map_or(ToolKind::Any, Into::into));
             let query = SearchQuery { text: query.join(" "), limit, detail, server, kind };
-            let found = match gateway.search(&query, allowed).await {
-                Ok(found) => found,
-                Err(error) => {
-                    let names: Vec<String> =
-                        gateway.server_names().iter().map(ToString::to_string).collect();
-                    let name = query.server.unwrap_or_default();
-                    match error.code {
-                        CallCode::ToolNotFound => writeln!(
-                            std::io::stderr(),
-                            "no server {name:?}; the servers are {}",
-                            names.join(", ")
-                        )?,
-                        _ => writeln!(std::io::stderr(), "{}", error.message)?,
-                    }
-                    return Ok(ExitCode::FAILURE);
-                }
-            };
-            if json {
-                writeln!(out, "{}", serde_json::to_string(&found.tools)?)?;
-            } else {
-                for tool in &found.tools {
-                    writeln!(out, "{}", tool_text(tool))?;
-                }
-            }
-            complain(parts)?;
-            if found.tools.is_empty() {
-                writeln!(std::io::stderr(), "no tool matches; try other words")?;
-                return Ok(ExitCode::FAILURE);
-            }
+            search(parts, &query, json).await
         }
         Tools::Stats { json, .. } => {
             stats::print(parts, json).await?;
             complain(parts)?;
+            Ok(ExitCode::SUCCESS)
         }
         Tools::Schema { name, form, json, .. } => {
-            let voice = match form {
-                Some(FormArg::Python) => Voice::Python,
-                Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
-            };
-            let tool = match gateway.schema(&name, allowed, voice).await {
-                Ok(tool) => tool,
-                Err(error) => {
-                    writeln!(std::io::stderr(), "{}", error.message)?;
-                    return Ok(ExitCode::FAILURE);
-                }
-            };
-            let text = match form {
-                Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
-                Some(FormArg::Python) => tool.python.unwrap_or_default(),
-                Some(FormArg::Json) => serde_json::to_string(&tool)?,
-                None if json => serde_json::to_string(&tool)?,
-                None => tool_text(&tool),
-            };
-            writeln!(out, "{text}")?;
+            let form = if json { Some(FormArg::Json) } else { form };
+            schema(parts, &name, form).await
         }
     }
+}
+
+async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Result<ExitCode> {
+    let mut err = std::io::stderr();
+    let found = match parts.gateway.search(query, &parts.config.policy.tools).await {
+        Ok(found) => found,
+        Err(error) if error.code == CallCode::ToolNotFound => {
+            let name = query.server.as_deref().unwrap_or_default();
+            let names = parts.gateway.server_names();
+            let names: Vec<&str> = names.iter().map(ServerName::as_str).collect();
+            writeln!(err, "no server {name:?}; the servers are {}", names.join(", "))?;
+            return Ok(ExitCode::FAILURE);
+        }
+        Err(error) => {
+            writeln!(err, "{}", error.message)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    print(&found.tools, json)?;
+    complain(parts)?;
+    if found.tools.is_empty() {
+        writeln!(err, "no tool matches; try other words")?;
+        return Ok(ExitCode::FAILURE);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn schema(parts: &Parts, name: &str, form: Option<FormArg>) -> anyhow::Result<ExitCode> {
+    let voice = match form {
+        Some(FormArg::Python) => Voice::Python,
+        Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
+    };
+    let tool = match parts.gateway.schema(name, &parts.config.policy.tools, voice).await {
+        Ok(tool) => tool,
+        Err(error) => {
+            writeln!(std::io::stderr(), "{}", error.message)?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let text = match form {
+        Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
+        Some(FormArg::Python) => tool.python.unwrap_or_default(),
+        Some(FormArg::Json) => serde_json::to_string(&tool)?,
+        None => tool_text(&tool),
+    };
+    writeln!(std::io::stdout(), "{text}")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(tools)?)?;
+        return Ok(());
+    }
+    for tool in tools {
+        writeln!(out, "{}", tool_text(tool))?;
+    }
+    Ok(())
 }
 
 /// A list that is not whole says so.
