@@ -20,7 +20,7 @@ pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 use crate::{
     ServerConfig, Settings,
     catalogue::Catalogue,
-    upstream::{State, Upstream},
+    upstream::{Listing, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -43,6 +43,8 @@ struct Inner {
     settings: Arc<Settings>,
     starts: Arc<Semaphore>,
     catalogue: Mutex<Arc<Catalogue>>,
+    /// Who makes it.
+    making: Semaphore,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -103,6 +105,7 @@ impl Gateway {
             settings: Arc::new(settings),
             starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
             catalogue: Mutex::default(),
+            making: Semaphore::new(1),
         };
         let gateway = Gateway { inner: Arc::new(inner) };
         drop(gateway.replace(servers));
@@ -182,14 +185,12 @@ impl Gateway {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {
-            let read = tokio::task::spawn_blocking(move || {
-                for upstream in &fleet.upstreams {
-                    upstream.listing();
-                }
-            });
-            if read.await.is_ok() {
-                gateway.catalogue().await;
-            }
+            let read = |upstream: &Arc<Upstream>| {
+                let upstream = Arc::clone(upstream);
+                tokio::task::spawn_blocking(move || drop(upstream.listing()))
+            };
+            join_all(fleet.upstreams.iter().map(read)).await;
+            gateway.catalogue().await;
         });
     }
 
@@ -230,12 +231,15 @@ impl Gateway {
 
     /// The catalogue of now, made again only when some list has changed.
     async fn catalogue(&self) -> Arc<Catalogue> {
-        let fleet = self.fleet();
-        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
-        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.is_made_from(&listings) {
+        if let Ok(known) = self.known_catalogue() {
             return known;
         }
+        // Whoever comes while it is being made waits for that one.
+        let _turn = self.inner.making.acquire().await;
+        let (fleet, listings, known) = match self.known_catalogue() {
+            Ok(known) => return known,
+            Err(outdated) => outdated,
+        };
         // Thousands of tools take milliseconds: not on a thread that serves others.
         let made =
             tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
@@ -244,7 +248,17 @@ impl Gateway {
         *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
         made
     }
+
+    /// The catalogue if it is up to date, or what to make it from, and the old one.
+    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
+        let fleet = self.fleet();
+        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
+        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.is_made_from(&listings) { Ok(known) } else { Err((fleet, listings, known)) }
+    }
 }
+
+type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
 
 impl Fleet {
     fn kill(&self) {
