@@ -33,7 +33,7 @@ use crate::{
     bell::Bell,
     catalogue::Catalogue,
     observed::Observed,
-    upstream::{CallCounts, Phase, Shared, State, Upstream},
+    upstream::{CallCounts, Listing, Phase, Shared, State, Upstream},
 };
 
 /// Servers that start at the same time.
@@ -57,6 +57,8 @@ struct Inner {
     fleet: Mutex<Arc<Fleet>>,
     shared: Shared,
     catalogue: Mutex<Arc<Catalogue>>,
+    /// Who makes it.
+    making: Semaphore,
     names: Mutex<direct::Names>,
     observed: Arc<Observed>,
 }
@@ -148,6 +150,7 @@ impl Gateway {
                 bell: Bell::default(),
             },
             catalogue: Mutex::default(),
+            making: Semaphore::new(1),
             names: Mutex::default(),
             observed,
         };
@@ -268,14 +271,12 @@ impl Gateway {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {
-            let read = tokio::task::spawn_blocking(move || {
-                for upstream in &fleet.upstreams {
-                    upstream.listing();
-                }
-            });
-            if read.await.is_ok() {
-                gateway.catalogue().await;
-            }
+            let read = |upstream: &Arc<Upstream>| {
+                let upstream = Arc::clone(upstream);
+                tokio::task::spawn_blocking(move || drop(upstream.listing()))
+            };
+            join_all(fleet.upstreams.iter().map(read)).await;
+            gateway.catalogue().await;
         });
     }
 
@@ -333,12 +334,15 @@ impl Gateway {
 
     /// The catalogue of now, made again only when some list has changed.
     async fn catalogue(&self) -> Arc<Catalogue> {
-        let fleet = self.fleet();
-        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
-        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.is_made_from(&listings) {
+        if let Ok(known) = self.known_catalogue() {
             return known;
         }
+        // Whoever comes while it is being made waits for that one.
+        let _turn = self.inner.making.acquire().await;
+        let (fleet, listings, known) = match self.known_catalogue() {
+            Ok(known) => return known,
+            Err(outdated) => outdated,
+        };
         // Thousands of tools take milliseconds: not on a thread that serves others.
         let made =
             tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
@@ -347,7 +351,17 @@ impl Gateway {
         *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
         made
     }
+
+    /// The catalogue if it is up to date, or what to make it from, and the old one.
+    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
+        let fleet = self.fleet();
+        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
+        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.is_made_from(&listings) { Ok(known) } else { Err((fleet, listings, known)) }
+    }
 }
+
+type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
 
 impl Fleet {
     fn kill(&self) {

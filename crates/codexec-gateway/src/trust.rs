@@ -76,15 +76,15 @@ impl Trust {
         &self.identity
     }
 
-    /// The definition that was accepted with this hash.
-    pub(crate) fn pinned(&self, tool: &str, sha256: &str) -> Option<Json> {
+    /// Of these names and hashes, the definitions that were accepted exactly so.
+    pub(crate) fn pinned(&self, tools: &[(String, String)]) -> Vec<Json> {
         let memory = self.read();
-        match &memory.known {
-            Known::Record(record) if record.identity == self.identity => {
-                record.pinned(tool, sha256)?.text.clone()
-            }
-            Known::Nothing | Known::Record(_) | Known::Lost(_) => None,
+        let Known::Record(record) = &memory.known else { return Vec::new() };
+        if record.identity != self.identity {
+            return Vec::new();
         }
+        let text = |(tool, sha256): &(String, String)| record.pinned(tool, sha256)?.text.clone();
+        tools.iter().filter_map(text).collect()
     }
 
     /// Whether this very server's tools were seen before.

@@ -3,6 +3,7 @@
 //! shown by writing to it.
 
 use std::{
+    collections::HashMap,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -85,11 +86,13 @@ impl Cache {
     /// Those of its tools that were accepted exactly so.
     pub(super) fn listing(&self, trust: &Trust) -> Listing {
         let mut listing = Listing::default();
-        for (name, digest) in &self.tools {
-            let definition = trust.pinned(name, digest).and_then(|text| text.to_value().ok());
-            match definition.as_ref().map(Tool::read) {
-                Some(Ok(tool)) if tool.name == *name => listing.add(tool, digest.clone()),
-                Some(_) | None => {}
+        let digests: HashMap<&str, &str> =
+            self.tools.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
+        for definition in trust.pinned(&self.tools) {
+            let tool = definition.to_value().ok().and_then(|raw| Tool::read(&raw).ok());
+            let Some(tool) = tool else { continue };
+            if let Some(digest) = digests.get(tool.name.as_str()) {
+                listing.add(tool, (*digest).to_owned());
             }
         }
         listing.problems.clone_from(&self.problems);

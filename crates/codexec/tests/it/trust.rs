@@ -6,8 +6,9 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::attacks::host::within;
 use crate::attacks::recorder::Recorders;
-use crate::support::{Client, command};
+use crate::support::{Client, PATIENCE, command};
 
 /// A home with one server, which lists what it is told to.
 struct Home {
@@ -170,9 +171,9 @@ fn a_search_does_not_wait_for_servers_that_were_seen_before() {
     assert_eq!(client.call("search_tools", &search).fine(), before);
     let schema = client.run("return (await getToolSchema('two.echo')).name").fine();
     assert_eq!(schema, "two.echo");
-    let health: Value =
-        serde_json::from_str(&client.call("health", &json!({})).fine()).expect("JSON");
-    let states: Vec<&Value> =
-        health["servers"].as_array().expect("servers").iter().map(|one| &one["state"]).collect();
-    assert_eq!(states, ["starting"; 3]);
+    let are_starting = within(PATIENCE, || {
+        let health = client.call("health", &json!({})).fine();
+        health.matches("\"state\":\"starting\"").count() == 3
+    });
+    assert!(are_starting, "they are started behind the answer");
 }
