@@ -1,7 +1,7 @@
 //! What servers have beside tools: resources and prompts. Only of servers whose tools may be
 //! called, bounded like everything that comes from them.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
 use futures::future::join_all;
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     clean::{clean, cut},
-    upstream::UpstreamError,
+    upstream::{Upstream, UpstreamError},
 };
 
 const PAGES: usize = 100;
@@ -80,7 +80,7 @@ impl Gateway {
     }
 
     async fn list_of(&self, list: List, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let upstream = self.known(server)?;
+        let upstream = self.readable(server).await?;
         let mut things = Vec::new();
         let mut cursors = HashSet::new();
         let mut params = json!({});
@@ -105,6 +105,24 @@ impl Gateway {
             }
         }
         Ok(things)
+    }
+
+    /// A server of which everything waits for approval is not read either.
+    async fn readable(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let upstream = self.known(server)?;
+        if upstream.listing().is_none() {
+            let connected = upstream.connected().await;
+            connected.map_err(|err| upstream_error(server, &err))?;
+        }
+        let listing = upstream.listing().unwrap_or_default();
+        if listing.tools.is_empty() && listing.held_tools().next().is_some() {
+            let message = format!(
+                "server \"{server}\" is in quarantine; the user can look at it and let it be used \
+                 with `codexec servers approve {server}`"
+            );
+            return Err(CallError::new(CallCode::ToolQuarantined, message));
+        }
+        Ok(upstream)
     }
 
     pub(super) async fn read_resource(
@@ -148,7 +166,7 @@ impl Gateway {
         params: Value,
         what: &str,
     ) -> Result<Value, CallError> {
-        let upstream = self.known(server)?;
+        let upstream = self.readable(server).await?;
         let failed = |why: &str| {
             let message = format!("server \"{server}\", {what}: {why}");
             CallError::new(CallCode::UpstreamError, message)

@@ -330,6 +330,24 @@ async fn up_4_modes_hold_what_they_say() {
     check(TrustMode::Ask, &newer, &["become", "lists"]).await;
 }
 
+#[tokio::test]
+async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut config = server(home.path(), "s", &plan(&[tool("a", "1")]));
+    config.narrow = Narrow { trust: Some(TrustMode::Manual), ..Narrow::default() };
+    let gateway = Gateway::new(vec![config], settings(home.path()));
+    let language = codexec_types::Language::TypeScript;
+    for ask in [
+        Ask::Resources { server: Some("s".to_owned()) },
+        Ask::ReadResource { server: "s".to_owned(), uri: "file:///a".to_owned() },
+        Ask::Prompt { server: "s".to_owned(), name: "p".to_owned(), args: Json::null() },
+    ] {
+        let refused = gateway.answer(ask, &ToolFilter::all(), language).await.expect_err("held");
+        assert_eq!(refused.code, codexec_types::CallCode::ToolQuarantined, "{}", refused.message);
+    }
+    gateway.shutdown().await;
+}
+
 /// Whatever is wrong with what was approved, nothing is approved by it.
 #[tokio::test]
 async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
