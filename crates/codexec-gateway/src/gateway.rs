@@ -38,6 +38,8 @@ use crate::{
 
 /// Servers that start at the same time.
 const STARTS_AT_ONCE: usize = 32;
+/// Threads that read lists on disk; more would only wait for each other.
+const READERS: usize = 2;
 /// Between two starts of servers that nobody waits for.
 const BEHIND: Duration = Duration::from_millis(20);
 /// What a shutdown may take, however many servers there are.
@@ -271,11 +273,15 @@ impl Gateway {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {
-            let read = |upstream: &Arc<Upstream>| {
-                let upstream = Arc::clone(upstream);
-                tokio::task::spawn_blocking(move || drop(upstream.listing()))
+            let read = |reader: usize| {
+                let fleet = Arc::clone(&fleet);
+                tokio::task::spawn_blocking(move || {
+                    for upstream in fleet.upstreams.iter().skip(reader).step_by(READERS) {
+                        upstream.listing();
+                    }
+                })
             };
-            join_all(fleet.upstreams.iter().map(read)).await;
+            join_all((0..READERS).map(read)).await;
             gateway.catalogue().await;
         });
     }
