@@ -21,6 +21,8 @@ use crate::parts::Parts;
 pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let filter = EnvFilter::try_new(env::log_filter())
         .context("CODEXEC_LOG; write it like warn or codexec_gateway=debug")?;
+    // It would tell the codes of logins.
+    let filter = filter.add_directive("rmcp::transport::auth=error".parse()?);
     // Standard output belongs to MCP.
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 9] = [
+const GUIDES: [(&str, &str); 10] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
     ("direct.md", include_str!("../../../../docs/guide/direct.md")),
@@ -15,8 +15,9 @@ const GUIDES: [(&str, &str); 9] = [
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),
     ("four-languages.md", include_str!("../../../../docs/guide/four-languages.md")),
     ("python.md", include_str!("../../../../docs/guide/python.md")),
-    ("types.md", include_str!("../../../../docs/guide/types.md")),
+    ("remote-servers.md", include_str!("../../../../docs/guide/remote-servers.md")),
     ("resources.md", include_str!("../../../../docs/guide/resources.md")),
+    ("types.md", include_str!("../../../../docs/guide/types.md")),
 ];
 
 /// The text of a page.

@@ -35,7 +35,7 @@ pub(in crate::upstream) async fn open(
 ) -> Result<Connection, UpstreamError> {
     let gone = CancellationToken::new();
     let ends = Ends {
-        client: web::client(settings).map_err(|err| UpstreamError::Start(web::why(&err)))?,
+        client: client(settings).await?,
         url: remote.url.clone(),
         headers: header_map(remote, settings).await?,
         account: Arc::new(Account::new(name, &remote.url, settings)),
@@ -60,6 +60,14 @@ pub(in crate::upstream) async fn open(
         let seconds = settings.startup_timeout.as_secs_f32();
         Err(UpstreamError::Start(format!("it was not ready within {seconds} s")))
     })
+}
+
+/// Reading the certificates takes milliseconds: not on a thread that serves others.
+async fn client(settings: &Arc<Settings>) -> Result<reqwest::Client, UpstreamError> {
+    let settings = settings.clone();
+    let made = tokio::task::spawn_blocking(move || web::client(&settings)).await;
+    let made = made.map_err(|_| UpstreamError::ShutDown)?;
+    made.map_err(|err| UpstreamError::Start(web::why(&err)))
 }
 
 async fn open_http(ends: Ends) -> Result<Connection, UpstreamError> {
