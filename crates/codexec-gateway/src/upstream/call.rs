@@ -42,19 +42,6 @@ impl Upstream {
         args: JsonObject,
         on_progress: Option<OnProgress>,
     ) -> Result<Value, UpstreamError> {
-        let called = self.attempt(tool, args, on_progress).await;
-        if called.as_ref().is_err_and(UpstreamError::is_refusal) {
-            self.counts.refused();
-        }
-        called
-    }
-
-    async fn attempt(
-        self: &Arc<Upstream>,
-        tool: &str,
-        args: JsonObject,
-        on_progress: Option<OnProgress>,
-    ) -> Result<Value, UpstreamError> {
         let pass = self.breaker().admit(Instant::now()).map_err(|err| self.refusal(err))?;
         let mut attempt = Attempt { upstream: self, pass, sent: None, is_over: false };
         let _place = self.gate.place().await.map_err(|err| self.crowded(err))?;
@@ -79,6 +66,7 @@ impl Upstream {
     }
 
     fn refusal(&self, refusal: Refusal) -> UpstreamError {
+        self.counts.refused();
         let reason = || self.counts.last_error().unwrap_or_else(|| "no answer".to_owned());
         match refusal {
             Refusal::Open { left } => UpstreamError::Broken {
@@ -93,6 +81,7 @@ impl Upstream {
 
     /// How long it may take until those who wait are served, by how long calls took so far.
     fn crowded(&self, crowded: Crowded) -> UpstreamError {
+        self.counts.refused();
         let Crowded { size, waiting, waited } = crowded;
         let rounds = u32::try_from((waiting + 1).div_ceil(size)).unwrap_or(u32::MAX);
         let expected = self.counts.latency().mean().saturating_mul(rounds);
