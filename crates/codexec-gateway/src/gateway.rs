@@ -407,7 +407,8 @@ fn health(upstream: &Upstream) -> ServerHealth {
             Phase::Open { .. } => BreakerState::Open,
             Phase::Probing => BreakerState::Probing,
         },
-        retry_s: left.map(|left| left.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)),
+        retry_s: left
+            .map(|left| left.as_nanos().div_ceil(1_000_000_000).try_into().unwrap_or(u64::MAX)),
         counts: upstream.counts(),
         pid,
         problems,

@@ -73,6 +73,10 @@ impl Spelled {
         let shared = self.sorted.iter().filter(|word| other.sorted.contains(word)).count();
         let words = self.sorted.len().max(other.sorted.len());
         let is_alike = edits <= a.len().max(b.len()) / 3 || (words > 1 && shared * 2 > words);
+        if edits >= a.len().max(b.len()) {
+            // Not a letter is the same.
+            return None;
+        }
         let kind = if self.sorted == other.sorted {
             Kind::SameWords
         } else if edits.min(sorted_edits) <= 1 {

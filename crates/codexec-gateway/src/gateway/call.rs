@@ -81,7 +81,7 @@ impl Gateway {
             }
             let mut params = CallToolRequestParams::new(real.to_owned());
             params.arguments = args.as_object().cloned();
-            match call_to_the_end(&upstream, &found, params, &self.caller).await {
+            match call_to_the_end(&upstream, tool, &found, params, &self.caller).await {
                 // The list in which it was found was an old one.
                 Err(UpstreamError::Outdated) if !is_second => is_second = true,
                 Err(err) => return Err(about(upstream_error(server, &err))),

@@ -20,16 +20,17 @@ const QUESTIONS: usize = 10;
 /// Calls until there is a result.
 pub(super) async fn call_to_the_end(
     upstream: &Arc<Upstream>,
+    asked: &str,
     tool: &Arc<Tool>,
     params: CallToolRequestParams,
     caller: &Caller,
 ) -> Result<Value, UpstreamError> {
     if !caller.can_answer() {
-        return upstream.call(tool, params, caller).await;
+        return upstream.call(asked, tool, params, caller).await;
     }
     let mut next = params.clone();
     for _ in 0..=ROUNDS {
-        let result = upstream.call(tool, next, caller).await?;
+        let result = upstream.call(asked, tool, next, caller).await?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }

@@ -21,8 +21,8 @@ const SILENCE: Duration = Duration::from_secs(1);
 
 /// What is asked of a server.
 enum Wish<'a> {
-    /// A tool, by the definition under which it was found.
-    Tool(&'a Arc<Tool>, CallToolRequestParams),
+    /// A tool: the name that was asked for, and the definition that was found under it.
+    Tool { asked: &'a str, tool: &'a Arc<Tool>, params: CallToolRequestParams },
     /// Anything else: a method and its parameters.
     Other(&'static str, Value),
 }
@@ -47,11 +47,12 @@ impl Upstream {
     /// the server if need be.
     pub(crate) async fn call(
         self: &Arc<Upstream>,
+        asked: &str,
         tool: &Arc<Tool>,
         params: CallToolRequestParams,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        self.counted(Wish::Tool(tool, params), caller).await
+        self.attempt(Wish::Tool { asked, tool, params }, caller).await
     }
 
     /// Asks for something that is no tool call, and is held to the same.
@@ -60,19 +61,7 @@ impl Upstream {
         method: &'static str,
         params: Value,
     ) -> Result<Value, UpstreamError> {
-        self.counted(Wish::Other(method, params), &Caller::default()).await
-    }
-
-    async fn counted(
-        self: &Arc<Upstream>,
-        wish: Wish<'_>,
-        caller: &Caller,
-    ) -> Result<Value, UpstreamError> {
-        let called = self.attempt(wish, caller).await;
-        if called.as_ref().is_err_and(UpstreamError::is_refusal) {
-            self.counts.refused();
-        }
-        called
+        self.attempt(Wish::Other(method, params), &Caller::default()).await
     }
 
     async fn attempt(
@@ -86,9 +75,9 @@ impl Upstream {
         let connection = self.connected().await?;
         let common = &self.shared.common;
         let _share = self.gate.share(common).await.map_err(|err| self.crowded(err))?;
-        if let Wish::Tool(tool, _) = &wish {
+        if let Wish::Tool { asked, tool, .. } = &wish {
             self.agreed(&connection).await?;
-            if !self.is_agreed(&connection, tool) {
+            if !self.is_agreed(&connection, asked, tool) {
                 return Err(UpstreamError::Outdated);
             }
         }
@@ -99,7 +88,9 @@ impl Upstream {
         let on_progress = caller.progress().cloned();
         let (patience, waiting) = (self.patience(), waiting.as_ref());
         let called = match wish {
-            Wish::Tool(_, params) => connection.call(params, patience, on_progress, waiting).await,
+            Wish::Tool { params, .. } => {
+                connection.call(params, patience, on_progress, waiting).await
+            }
             Wish::Other(method, params) => {
                 let request = CustomRequest::new(method, Some(params));
                 let request = ClientRequest::CustomRequest(request);
@@ -120,6 +111,7 @@ impl Upstream {
     }
 
     fn refusal(&self, refusal: Refusal) -> UpstreamError {
+        self.counts.refused();
         let reason = || self.counts.last_error().unwrap_or_else(|| "no answer".to_owned());
         match refusal {
             Refusal::Open { left } => UpstreamError::Broken {
@@ -134,6 +126,7 @@ impl Upstream {
 
     /// How long it may take until those who wait are served, by how long calls took so far.
     fn crowded(&self, crowded: Crowded) -> UpstreamError {
+        self.counts.refused();
         let Crowded { size, waiting, waited } = crowded;
         let rounds = u32::try_from((waiting + 1).div_ceil(size)).unwrap_or(u32::MAX);
         let expected = self.counts.latency().mean().saturating_mul(rounds);

@@ -80,17 +80,6 @@ impl UpstreamError {
             | UpstreamError::ShutDown => Verdict::Unknown,
         }
     }
-
-    /// Whether we turned the call away ourselves.
-    pub(super) fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            UpstreamError::Broken { .. }
-                | UpstreamError::Probed { .. }
-                | UpstreamError::Crowded { .. }
-                | UpstreamError::Stuck { .. }
-        )
-    }
 }
 
 /// Never too early, and never none: for somebody who is told how long to wait.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Connection, Upstream, UpstreamError, listing};
+use super::{Connection, Lookup, Upstream, UpstreamError, listing};
 use crate::tool::Tool;
 
 /// A server that keeps saying its tools have changed is asked no more often.
@@ -72,11 +72,14 @@ impl Upstream {
         }
     }
 
-    /// Whether a call by this definition may still be sent: it may have waited for its turn.
-    pub(super) fn is_agreed(&self, connection: &Connection, tool: &Arc<Tool>) -> bool {
-        let listing = self.listing();
-        let now = listing.as_ref().and_then(|listing| listing.find(&tool.name));
-        connection.changes().is_followed()
-            && now.is_some_and(|now| Arc::ptr_eq(now, tool) || now.raw == tool.raw)
+    /// Whether a call by this definition may still be sent: it may have waited for its turn, and
+    /// what was asked for may stand for another tool by now.
+    pub(super) fn is_agreed(&self, connection: &Connection, asked: &str, tool: &Arc<Tool>) -> bool {
+        let listing = self.listing().unwrap_or_default();
+        let is_same = match listing.lookup(asked) {
+            Lookup::Found(now) => Arc::ptr_eq(now, tool) || now.raw == tool.raw,
+            Lookup::KeptBack(..) | Lookup::Several(_) | Lookup::Nothing => false,
+        };
+        connection.changes().is_followed() && is_same
     }
 }

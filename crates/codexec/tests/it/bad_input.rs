@@ -118,10 +118,14 @@ fn search_tools_checks_every_field() {
         json!({"query": "x", "detail": "all"}),
         "detail: \"all\" is not allowed; it must be one of names, summary, full",
     );
+    check(
+        json!({"query": "x", "kind": "any"}),
+        "kind: \"any\" is not allowed; it must be one of read_only, safe, destructive",
+    );
     check(json!({"query": "x", "server": 1}), "server: 1 is not allowed; it must be a string");
     check(
         json!({"query": "x", "q": 1}),
-        "q: unknown; allowed fields: query, limit, detail, server",
+        "q: unknown; allowed fields: query, limit, detail, kind, server",
     );
 }
 

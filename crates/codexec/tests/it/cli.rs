@@ -657,6 +657,7 @@ fn help_of_tools() {
     Commands:
       list    All tools, one a line
       search  The best matches for a sentence
+      stats   What listing every tool would cost an agent, and what codexec's own few cost
       schema  One tool's whole definition
       help    Print this message or the help of the given subcommand(s)
 

@@ -168,11 +168,12 @@ fn up_9_a_server_that_dies_in_a_call_is_started_again() {
 }
 
 #[test]
-fn up_9_a_schema_that_changes_counts_from_then_on() {
-    let plan = json!({"tools": ["echo", "new_schema"]});
+fn up_9_a_schema_that_changes_costs_only_its_tool() {
+    let plan = json!({"tools": ["echo", "new_schema", "lone_surrogate"]});
     let mut client = Client::start(&json!({"bad": scripted(&plan)}));
     assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
     assert_eq!(outcome(&mut client, "bad", "new_schema"), "{}");
-    let is_refused = || outcome(&mut client, "bad", "echo").contains("`n` is missing");
+    let is_refused = || outcome(&mut client, "bad", "echo").contains("its definition has changed");
     assert!(within(PATIENCE, is_refused));
+    assert!(outcome(&mut client, "bad", "lone_surrogate").contains("cut"));
 }

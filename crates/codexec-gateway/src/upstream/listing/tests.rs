@@ -31,7 +31,7 @@ fn tools_are_found_by_name_then_by_alias() {
     check(&listing, "läuft", "läuft");
     check(&listing, "l_uft", "läuft");
     check(&listing, "other", "nothing");
-    assert_eq!(listing.nearest("get_isue"), ["get_issue", "get-issue"]);
+    assert_eq!(listing.nearest("get_isue"), ["get-issue", "get_issue"]);
 }
 
 #[test]
