@@ -152,8 +152,10 @@ impl Connection {
         on_progress: Option<OnProgress>,
         waiting: Option<&Waiting<'_>>,
     ) -> Result<Value, UpstreamError> {
+        // A second round, with what was answered to the server's questions.
+        let is_answer = params.request_state.is_some() || params.input_responses.is_some();
         let lane = match &self.wire {
-            Wire::Process(_, lane) if !self.is_modern => lane,
+            Wire::Process(_, lane) if !self.is_modern && !is_answer => lane,
             Wire::Process(..) | Wire::Remote(_) => {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
                 return self.ask(request, patience, on_progress, waiting).await;
