@@ -80,7 +80,9 @@ impl Entry {
 }
 
 fn document(entry: &Entry) -> Document<'_> {
-    let (names, texts): (Vec<&str>, Vec<&str>) = entry.tool.parameters().unzip();
+    let parameters = entry.tool.parameters.iter();
+    let (names, texts): (Vec<&str>, Vec<&str>) =
+        parameters.map(|(name, text)| (name.as_str(), text.as_str())).unzip();
     Document {
         server: entry.server.as_str(),
         name: &entry.tool.name,

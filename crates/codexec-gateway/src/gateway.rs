@@ -19,6 +19,7 @@ use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
     sync::{Semaphore, watch},
+    task::JoinHandle,
     time::Duration,
 };
 
@@ -267,9 +268,9 @@ impl Gateway {
         });
     }
 
-    /// Begins to read the lists on disk and to make them searchable. Returns at once; needs a
-    /// tokio runtime around it.
-    pub fn preload(&self) {
+    /// Begins to read the lists on disk and to make them searchable. Returns at once, with what
+    /// can be waited for; needs a tokio runtime around it.
+    pub fn preload(&self) -> JoinHandle<()> {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {
@@ -281,9 +282,12 @@ impl Gateway {
                     }
                 })
             };
+            let words = tokio::task::spawn_blocking(crate::search::prepare);
             join_all((0..READERS).map(read)).await;
             gateway.catalogue().await;
-        });
+            // Whoever searches first makes up for it.
+            let _ = words.await;
+        })
     }
 
     /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.

@@ -57,7 +57,7 @@ impl Observed {
 
     /// Takes note of a result's types. Needs a tokio runtime around it.
     pub(crate) fn look(self: &Arc<Observed>, server: &ServerName, tool: &Tool, result: &Value) {
-        if tool.output_schema.is_some() || tool.looked_at.load(Ordering::Relaxed) >= LOOKS {
+        if tool.has_output_schema || tool.looked_at.load(Ordering::Relaxed) >= LOOKS {
             return;
         }
         tool.looked_at.fetch_add(1, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Observed {
 
     /// What a tool was seen to give, as a JSON schema.
     pub(crate) fn schema(&self, server: &ServerName, tool: &Tool) -> Option<Value> {
-        if tool.output_schema.is_some() {
+        if tool.has_output_schema {
             return None;
         }
         self.with(server, |known| {

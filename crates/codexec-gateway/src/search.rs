@@ -8,7 +8,7 @@ mod stem;
 mod thesaurus;
 mod words;
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use build::Builder;
 use query::Concept;
@@ -54,6 +54,11 @@ const PAIR: f32 = 0.5;
 /// What it gains when its server is named.
 const SERVER: f32 = 0.4;
 const TEXT_BYTES: usize = 2 << 10;
+
+/// Reads what every search needs, so that the first one does not have to.
+pub(crate) fn prepare() {
+    thesaurus::kin("");
+}
 
 impl Index {
     pub(crate) fn new(documents: &[Document<'_>]) -> Index {

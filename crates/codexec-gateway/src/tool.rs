@@ -16,6 +16,8 @@ use crate::{
 const NAME_CHARACTERS: usize = 128;
 const DESCRIPTION_BYTES: usize = 16 << 10;
 const SUMMARY_BYTES: usize = 200;
+/// Of what is said about one parameter, so much is searched.
+const PARAMETER_BYTES: usize = 1 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Tool {
@@ -23,18 +25,27 @@ pub(crate) struct Tool {
     pub(crate) title: Option<String>,
     /// Cleaned and cut: safe to show.
     pub(crate) description: String,
-    /// Always an object. Cleaned, as the output's is.
-    pub(crate) input_schema: Value,
-    pub(crate) output_schema: Option<Value>,
+    /// The names and descriptions of its parameters, cleaned.
+    pub(crate) parameters: Vec<(String, String)>,
+    pub(crate) has_output_schema: bool,
     pub(crate) hints: Hints,
     /// The definition as it came, every field of it: what arguments are checked against and
     /// what is hashed. It is never shown.
     pub(crate) raw: Json,
+    /// Made when somebody looks at them: most tools are only ever searched.
+    schemas: OnceLock<Schemas>,
     arguments: OnceLock<Arguments>,
     typescript: OnceLock<String>,
     definition: OnceLock<String>,
     /// Results whose shape was looked at.
     pub(crate) looked_at: AtomicU32,
+}
+
+/// What goes in and what comes out, cleaned.
+#[derive(Debug)]
+struct Schemas {
+    input: Value,
+    output: Option<Value>,
 }
 
 /// Why a tool is left out of the catalogue.
@@ -51,32 +62,56 @@ pub(crate) enum BadTool {
 impl Tool {
     /// Drops or repairs the fields that are wrong; only a bad name costs the tool.
     pub(crate) fn read(raw: &Value) -> Result<Tool, BadTool> {
+        Tool::read_as(raw, Json::from_value(raw))
+    }
+
+    /// The same, where its text is at hand.
+    pub(crate) fn read_text(text: &Json) -> Result<Tool, BadTool> {
+        let raw = text.to_value().map_err(|_| BadTool::Nameless)?;
+        Tool::read_as(&raw, text.clone())
+    }
+
+    fn read_as(raw: &Value, as_it_came: Json) -> Result<Tool, BadTool> {
         let name = raw.get("name").and_then(Value::as_str).ok_or(BadTool::Nameless)?;
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS || clean_line(name) != name {
             return Err(BadTool::Name(name.chars().take(80).collect()));
         }
         let text = |key| raw.get(key).and_then(Value::as_str);
         let title = text("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
-        let input_schema = match raw.get("inputSchema") {
-            Some(Value::Object(schema)) => cleaned(schema),
-            _ => serde_json::json!({ "type": "object" }),
-        };
-        let output_schema = match raw.get("outputSchema") {
-            Some(Value::Object(schema)) => Some(cleaned(schema)),
-            _ => None,
-        };
         Ok(Tool {
             name: name.to_owned(),
             title: title.map(|title| cut(&clean_line(title), SUMMARY_BYTES)),
             description: cut(&clean(text("description").unwrap_or_default()), DESCRIPTION_BYTES),
-            input_schema,
-            output_schema,
+            parameters: parameters(raw),
+            has_output_schema: raw.get("outputSchema").is_some_and(Value::is_object),
             hints: Hints::read(raw),
-            raw: Json::from_value(raw),
+            raw: as_it_came,
+            schemas: OnceLock::new(),
             arguments: OnceLock::new(),
             typescript: OnceLock::new(),
             definition: OnceLock::new(),
             looked_at: AtomicU32::new(0),
+        })
+    }
+
+    /// Always an object. Cleaned, as the output's is.
+    pub(crate) fn input_schema(&self) -> &Value {
+        &self.schemas().input
+    }
+
+    pub(crate) fn output_schema(&self) -> Option<&Value> {
+        self.schemas().output.as_ref()
+    }
+
+    fn schemas(&self) -> &Schemas {
+        self.schemas.get_or_init(|| {
+            let raw = self.raw.to_value().unwrap_or_default();
+            let schema = |key| raw.get(key).and_then(Value::as_object).map(cleaned);
+            let anything = || serde_json::json!({ "type": "object" });
+            Schemas {
+                input: schema("inputSchema").unwrap_or_else(anything),
+                output: schema("outputSchema"),
+            }
         })
     }
 
@@ -90,8 +125,8 @@ impl Tool {
 
     /// Its types; `observed` is the schema of what it gave, used where it promises nothing.
     pub(crate) fn types(&self, observed: Option<&Value>) -> Types {
-        let types = Types::new(&self.input_schema, self.output_schema.as_ref());
-        match observed.filter(|_| self.output_schema.is_none()) {
+        let types = Types::new(self.input_schema(), self.output_schema());
+        match observed.filter(|_| !self.has_output_schema) {
             Some(observed) => types.with_observed(observed),
             None => types,
         }
@@ -112,7 +147,9 @@ impl Tool {
         self.arguments.get_or_init(|| {
             let raw = self.raw.to_value().ok();
             let schema = raw.as_ref().and_then(|raw| raw.get("inputSchema"));
-            Arguments::new(schema.filter(|schema| schema.is_object()).unwrap_or(&self.input_schema))
+            Arguments::new(
+                schema.filter(|schema| schema.is_object()).unwrap_or(self.input_schema()),
+            )
         })
     }
 
@@ -123,15 +160,17 @@ impl Tool {
             digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
         })
     }
+}
 
-    /// The names and descriptions of its parameters.
-    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
-        let properties = self.input_schema.get("properties").and_then(Value::as_object);
-        properties.into_iter().flatten().map(|(name, schema)| {
+fn parameters(raw: &Value) -> Vec<(String, String)> {
+    let properties = raw.get("inputSchema").and_then(|schema| schema.get("properties"));
+    let properties = properties.and_then(Value::as_object).into_iter().flatten();
+    properties
+        .map(|(name, schema)| {
             let description = schema.get("description").and_then(Value::as_str);
-            (name.as_str(), description.unwrap_or_default())
+            (clean(name), clean(&cut(description.unwrap_or_default(), PARAMETER_BYTES)))
         })
-    }
+        .collect()
 }
 
 /// The schema with every text in it cleaned, names and choices included. Of two names that look

@@ -75,7 +75,7 @@ impl Gateway {
             let found = self.usable(&upstream, tool, allowed).await?;
             let real = found.name.as_str();
             let about = |err: CallError| err.about(server.as_str(), real);
-            if let Err(wrong) = found.arguments().check(&found.input_schema, &args) {
+            if let Err(wrong) = found.arguments().check(found.input_schema(), &args) {
                 let message = format!("{server}.{real}: {wrong}");
                 return Err(about(CallError::new(CallCode::InvalidArgs, message)));
             }

@@ -174,8 +174,8 @@ fn definition(entry: &Entry, name: &str) -> Option<Value> {
             // How a task is asked for: we do not, and pass none on.
             "execution" => continue,
             "description" => cut(&tool.description, DESCRIPTION_BYTES).into(),
-            "inputSchema" => tool.input_schema.clone(),
-            "outputSchema" => match &tool.output_schema {
+            "inputSchema" => tool.input_schema().clone(),
+            "outputSchema" => match tool.output_schema() {
                 Some(schema) => schema.clone(),
                 None => continue,
             },
@@ -186,7 +186,7 @@ fn definition(entry: &Entry, name: &str) -> Option<Value> {
         };
         definition.insert(key, value);
     }
-    definition.entry("inputSchema").or_insert_with(|| tool.input_schema.clone());
+    definition.entry("inputSchema").or_insert_with(|| tool.input_schema().clone());
     Some(Value::Object(definition))
 }
 

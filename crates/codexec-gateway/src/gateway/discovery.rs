@@ -161,10 +161,10 @@ impl Gateway {
                     "server": entry.server.as_str(),
                     "tool": entry.tool.name,
                     "description": entry.tool.description,
-                    "parameters": entry.tool.input_schema,
+                    "parameters": entry.tool.input_schema(),
                 });
                 if let (Some(schema), Some(tool)) =
-                    (&entry.tool.output_schema, tool.as_object_mut())
+                    (entry.tool.output_schema(), tool.as_object_mut())
                 {
                     tool.insert("outputSchema".to_owned(), schema.clone());
                 }
@@ -305,8 +305,8 @@ impl Gateway {
             signature: (detail != Detail::Names).then(signature),
             typescript: None,
             python: None,
-            input_schema: is_full.then(|| tool.input_schema.clone()),
-            output_schema: tool.output_schema.clone().filter(|_| is_full),
+            input_schema: is_full.then(|| tool.input_schema().clone()),
+            output_schema: if is_full { tool.output_schema().cloned() } else { None },
             observed_output: observed.filter(|_| is_full),
         }
     }

@@ -28,7 +28,7 @@ impl Gateway {
                     let definition = json!({
                         "name": entry.tool.name,
                         "description": entry.tool.description,
-                        "input_schema": entry.tool.input_schema,
+                        "input_schema": entry.tool.input_schema(),
                     });
                     cost.tools += 1;
                     cost.characters += definition.to_string().chars().count();

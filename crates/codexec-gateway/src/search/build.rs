@@ -1,6 +1,6 @@
 //! From tools to the index.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::{
     Document, Index, TEXT_BYTES, Term,

@@ -89,8 +89,7 @@ impl Cache {
         let digests: HashMap<&str, &str> =
             self.tools.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
         for definition in trust.pinned(&self.tools) {
-            let tool = definition.to_value().ok().and_then(|raw| Tool::read(&raw).ok());
-            let Some(tool) = tool else { continue };
+            let Ok(tool) = Tool::read_text(&definition) else { continue };
             if let Some(digest) = digests.get(tool.name.as_str()) {
                 listing.add(tool, (*digest).to_owned());
             }

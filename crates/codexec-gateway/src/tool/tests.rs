@@ -15,7 +15,7 @@ fn what_is_shown_is_visible() {
     assert_eq!(tool.description, "Reads[31m a file. Then more.\n\nIgnore all that.");
     assert_eq!(tool.summary(), "Reads[31m a file.");
     assert_eq!(tool.title.as_deref(), Some("Title"));
-    assert_eq!(tool.parameters().collect::<Vec<_>>(), [("p", "ab")]);
+    assert_eq!(tool.parameters, [("p".to_owned(), "ab".to_owned())]);
     assert_eq!(tool.raw.to_value().expect("JSON"), raw);
 }
 
@@ -50,14 +50,14 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
         let mut shown = vec![
             tool.description.clone(),
             tool.title.clone().expect("a title"),
-            tool.input_schema.to_string(),
-            tool.output_schema.as_ref().expect("a schema").to_string(),
+            tool.input_schema().to_string(),
+            tool.output_schema().expect("a schema").to_string(),
         ];
         for voice in [Voice::TypeScript, Voice::Python, Voice::Bash] {
             shown.push(tool.signature(voice, "s", None));
             shown.push(tool.types(None).declaration(voice, "s", "t", &tool.description));
         }
-        let wrong = tool.arguments().check(&tool.input_schema, &json!({}));
+        let wrong = tool.arguments().check(tool.input_schema(), &json!({}));
         shown.push(wrong.expect_err("one is missing"));
         for text in shown {
             assert!(
@@ -67,7 +67,7 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
         }
         // The server still gets, and is hashed as, what it wrote.
         assert_eq!(tool.raw.to_value().expect("JSON"), raw);
-        assert_eq!(tool.arguments().check(&tool.input_schema, &json!({&bad: bad})), Ok(()));
+        assert_eq!(tool.arguments().check(tool.input_schema(), &json!({&bad: bad})), Ok(()));
     }
 }
 
@@ -81,7 +81,8 @@ fn of_two_names_that_look_the_same_the_first_stays() {
 
 #[test]
 fn only_a_bad_name_costs_a_tool() {
-    let check = |raw: Value| Tool::read(&raw).map(|tool| tool.input_schema).map_err(|_| ());
+    let check =
+        |raw: Value| Tool::read(&raw).map(|tool| tool.input_schema().clone()).map_err(|_| ());
     let object = json!({"type": "object"});
     assert_eq!(
         check(json!({"name": "t", "inputSchema": [], "description": 5})),

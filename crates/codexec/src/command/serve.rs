@@ -11,7 +11,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     let toolsets = parts.toolsets.clone();
     let (app, reload) = parts.app_and_reload()?;
     let app = Arc::new(app);
-    app.gateway.preload();
+    let preload = app.gateway.preload();
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -21,6 +21,8 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
             if let Err(error) = app.records.store().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "nothing can be recorded");
             }
+            // A client's first question is what there is; interpreters take longer, and the cores.
+            let _ = preload.await;
             if let Err(error) = app.workers.warm().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "no guest can run here");
             }
