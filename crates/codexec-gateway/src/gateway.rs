@@ -4,28 +4,27 @@ mod approval;
 mod call;
 mod direct;
 mod discovery;
+mod health;
+mod lists;
 mod login;
 mod names;
 mod resources;
 mod rounds;
 mod stats;
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
 
 use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
     sync::{Semaphore, watch},
-    task::JoinHandle,
     time::Duration,
 };
 
 pub use approval::ApproveError;
 pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
+pub use health::{BreakerState, ServerHealth, ServerState};
 pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
@@ -34,15 +33,11 @@ use crate::{
     bell::Bell,
     catalogue::Catalogue,
     observed::Observed,
-    upstream::{CallCounts, Listing, Phase, Shared, State, Upstream},
+    upstream::{Shared, Upstream},
 };
 
 /// Servers that start at the same time.
 const STARTS_AT_ONCE: usize = 32;
-/// Threads that read lists on disk; more would only wait for each other.
-const READERS: usize = 2;
-/// Between two starts of servers that nobody waits for.
-const BEHIND: Duration = Duration::from_millis(20);
 /// What a shutdown may take, however many servers there are.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
@@ -73,69 +68,6 @@ pub(crate) struct Fleet {
     pub(crate) names: Vec<ServerName>,
     /// In the order of `names`.
     pub(crate) upstreams: Vec<Arc<Upstream>>,
-}
-
-/// How one server is doing.
-#[derive(Clone, Debug, PartialEq, serde::Serialize)]
-pub struct ServerHealth {
-    pub name: String,
-    pub state: ServerState,
-    /// As last listed; `None` before the first list.
-    pub tools: Option<usize>,
-    /// Those that wait for approval, and are not among `tools`.
-    pub held: usize,
-    /// The list is an old one, kept until the server gives a new one.
-    pub stale: bool,
-    pub error: Option<String>,
-    pub breaker: BreakerState,
-    /// Calls are refused for so many seconds from now.
-    pub retry_s: Option<u64>,
-    pub counts: CallCounts,
-    pub pid: Option<u32>,
-    /// What was wrong with its list, in sentences.
-    pub problems: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ServerState {
-    /// Nobody has needed it yet, or it ended and nobody has needed it since.
-    Idle,
-    Starting,
-    Ready,
-    Failed,
-}
-
-/// Whether calls to a server are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerState {
-    Closed,
-    /// It failed too often in a row.
-    Open,
-    /// It failed too often, and one call is on its way to see whether that is over.
-    Probing,
-}
-
-impl BreakerState {
-    pub fn name(self) -> &'static str {
-        match self {
-            BreakerState::Closed => "closed",
-            BreakerState::Open => "open",
-            BreakerState::Probing => "probing",
-        }
-    }
-}
-
-impl ServerState {
-    pub fn name(self) -> &'static str {
-        match self {
-            ServerState::Idle => "idle",
-            ServerState::Starting => "starting",
-            ServerState::Ready => "ready",
-            ServerState::Failed => "failed",
-        }
-    }
 }
 
 impl Gateway {
@@ -237,59 +169,6 @@ impl Gateway {
         self.fleet().names.clone()
     }
 
-    /// Begins to start all servers. Returns at once; needs a tokio runtime around it.
-    pub fn warm(&self) {
-        for upstream in &self.fleet().upstreams {
-            upstream.begin();
-        }
-    }
-
-    /// Starts servers whose lists are known already, one after the other and behind whatever is
-    /// being answered: to start a process takes longer than an answer may.
-    fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
-        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
-        let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
-        if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        // It must not keep the servers alive when nobody else does.
-        let inner = Arc::downgrade(&self.inner);
-        tokio::spawn(async move {
-            for upstream in due {
-                tokio::time::sleep(BEHIND).await;
-                if inner.strong_count() == 0 {
-                    return;
-                }
-                upstream.begin();
-            }
-            if let Some(inner) = inner.upgrade() {
-                inner.is_warming.store(false, Ordering::Release);
-            }
-        });
-    }
-
-    /// Begins to read the lists on disk and to make them searchable. Returns at once, with what
-    /// can be waited for; needs a tokio runtime around it.
-    pub fn preload(&self) -> JoinHandle<()> {
-        let gateway = self.clone();
-        let fleet = self.fleet();
-        tokio::spawn(async move {
-            let read = |reader: usize| {
-                let fleet = Arc::clone(&fleet);
-                tokio::task::spawn_blocking(move || {
-                    for upstream in fleet.upstreams.iter().skip(reader).step_by(READERS) {
-                        upstream.listing();
-                    }
-                })
-            };
-            let words = tokio::task::spawn_blocking(crate::search::prepare);
-            join_all((0..READERS).map(read)).await;
-            gateway.catalogue().await;
-            // Whoever searches first makes up for it.
-            let _ = words.await;
-        })
-    }
-
     /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
     pub async fn answer(
         &self,
@@ -324,7 +203,7 @@ impl Gateway {
     }
 
     pub fn health(&self) -> Vec<ServerHealth> {
-        self.fleet().upstreams.iter().map(|upstream| health(upstream)).collect()
+        self.fleet().upstreams.iter().map(|upstream| health::health(upstream)).collect()
     }
 
     /// Ends all servers at once, within two seconds.
@@ -341,37 +220,7 @@ impl Gateway {
     fn upstream(&self, name: &ServerName) -> Option<Arc<Upstream>> {
         self.fleet().upstreams.iter().find(|upstream| upstream.name() == name).cloned()
     }
-
-    /// The catalogue of now, made again only when some list has changed.
-    async fn catalogue(&self) -> Arc<Catalogue> {
-        if let Ok(known) = self.known_catalogue() {
-            return known;
-        }
-        // Whoever comes while it is being made waits for that one.
-        let _turn = self.inner.making.acquire().await;
-        let (fleet, listings, known) = match self.known_catalogue() {
-            Ok(known) => return known,
-            Err(outdated) => outdated,
-        };
-        // Thousands of tools take milliseconds: not on a thread that serves others.
-        let made =
-            tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
-        let Ok(made) = made else { return known };
-        let made = Arc::new(made);
-        *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
-        made
-    }
-
-    /// The catalogue if it is up to date, or what to make it from, and the old one.
-    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
-        let fleet = self.fleet();
-        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
-        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if known.is_made_from(&listings) { Ok(known) } else { Err((fleet, listings, known)) }
-    }
 }
-
-type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
 
 impl Fleet {
     fn kill(&self) {
@@ -384,38 +233,6 @@ impl Fleet {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.fleet.get_mut().unwrap_or_else(PoisonError::into_inner).kill();
-    }
-}
-
-fn health(upstream: &Upstream) -> ServerHealth {
-    let (state, error, pid) = match upstream.state() {
-        State::Idle => (ServerState::Idle, None, None),
-        State::Starting => (ServerState::Starting, None, None),
-        State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
-        State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
-        State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
-    };
-    let listing = upstream.listing();
-    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
-    problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
-    let (phase, left) = upstream.phase();
-    ServerHealth {
-        name: upstream.name().to_string(),
-        state,
-        tools: listing.as_ref().map(|listing| listing.tools.len()),
-        held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
-        stale: upstream.shelf().is_stale(),
-        error,
-        breaker: match phase {
-            Phase::Closed { .. } => BreakerState::Closed,
-            Phase::Open { .. } => BreakerState::Open,
-            Phase::Probing => BreakerState::Probing,
-        },
-        retry_s: left
-            .map(|left| left.as_nanos().div_ceil(1_000_000_000).try_into().unwrap_or(u64::MAX)),
-        counts: upstream.counts(),
-        pid,
-        problems,
     }
 }
 

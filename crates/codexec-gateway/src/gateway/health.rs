@@ -1,0 +1,98 @@
+//! How servers are doing, for people and for `health`.
+
+use crate::upstream::{CallCounts, Phase, State, Upstream};
+
+/// How one server is doing.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ServerHealth {
+    pub name: String,
+    pub state: ServerState,
+    /// As last listed; `None` before the first list.
+    pub tools: Option<usize>,
+    /// Those that wait for approval, and are not among `tools`.
+    pub held: usize,
+    /// The list is an old one, kept until the server gives a new one.
+    pub stale: bool,
+    pub error: Option<String>,
+    pub breaker: BreakerState,
+    /// Calls are refused for so many seconds from now.
+    pub retry_s: Option<u64>,
+    pub counts: CallCounts,
+    pub pid: Option<u32>,
+    /// What was wrong with its list, in sentences.
+    pub problems: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServerState {
+    /// Nobody has needed it yet, or it ended and nobody has needed it since.
+    Idle,
+    Starting,
+    Ready,
+    Failed,
+}
+
+/// Whether calls to a server are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BreakerState {
+    Closed,
+    /// It failed too often in a row.
+    Open,
+    /// It failed too often, and one call is on its way to see whether that is over.
+    Probing,
+}
+
+impl BreakerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "closed",
+            BreakerState::Open => "open",
+            BreakerState::Probing => "probing",
+        }
+    }
+}
+
+impl ServerState {
+    pub fn name(self) -> &'static str {
+        match self {
+            ServerState::Idle => "idle",
+            ServerState::Starting => "starting",
+            ServerState::Ready => "ready",
+            ServerState::Failed => "failed",
+        }
+    }
+}
+
+pub(super) fn health(upstream: &Upstream) -> ServerHealth {
+    let (state, error, pid) = match upstream.state() {
+        State::Idle => (ServerState::Idle, None, None),
+        State::Starting => (ServerState::Starting, None, None),
+        State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
+        State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
+        State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
+    };
+    let listing = upstream.listing();
+    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
+    let (phase, left) = upstream.phase();
+    ServerHealth {
+        name: upstream.name().to_string(),
+        state,
+        tools: listing.as_ref().map(|listing| listing.tools.len()),
+        held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
+        stale: upstream.shelf().is_stale(),
+        error,
+        breaker: match phase {
+            Phase::Closed { .. } => BreakerState::Closed,
+            Phase::Open { .. } => BreakerState::Open,
+            Phase::Probing => BreakerState::Probing,
+        },
+        retry_s: left
+            .map(|left| left.as_nanos().div_ceil(1_000_000_000).try_into().unwrap_or(u64::MAX)),
+        counts: upstream.counts(),
+        pid,
+        problems,
+    }
+}

@@ -1,0 +1,102 @@
+//! When servers are started, and when their lists become one catalogue.
+
+use std::sync::{Arc, PoisonError, atomic::Ordering};
+
+use futures::future::join_all;
+use tokio::{task::JoinHandle, time::Duration};
+
+use super::{Fleet, Gateway};
+use crate::{
+    catalogue::Catalogue,
+    upstream::{Listing, Upstream},
+};
+
+/// Threads that read lists on disk; more would only wait for each other.
+const READERS: usize = 2;
+/// Between two starts of servers that nobody waits for.
+const BEHIND: Duration = Duration::from_millis(20);
+
+type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
+
+impl Gateway {
+    /// Begins to start all servers. Returns at once; needs a tokio runtime around it.
+    pub fn warm(&self) {
+        for upstream in &self.fleet().upstreams {
+            upstream.begin();
+        }
+    }
+
+    /// Starts servers whose lists are known already, one after the other and behind whatever is
+    /// being answered: to start a process takes longer than an answer may.
+    pub(super) fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+        let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
+        if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // It must not keep the servers alive when nobody else does.
+        let inner = Arc::downgrade(&self.inner);
+        tokio::spawn(async move {
+            for upstream in due {
+                tokio::time::sleep(BEHIND).await;
+                if inner.strong_count() == 0 {
+                    return;
+                }
+                upstream.begin();
+            }
+            if let Some(inner) = inner.upgrade() {
+                inner.is_warming.store(false, Ordering::Release);
+            }
+        });
+    }
+
+    /// Begins to read the lists on disk and to make them searchable. Returns at once, with what
+    /// can be waited for; needs a tokio runtime around it.
+    pub fn preload(&self) -> JoinHandle<()> {
+        let gateway = self.clone();
+        let fleet = self.fleet();
+        tokio::spawn(async move {
+            let read = |reader: usize| {
+                let fleet = Arc::clone(&fleet);
+                tokio::task::spawn_blocking(move || {
+                    for upstream in fleet.upstreams.iter().skip(reader).step_by(READERS) {
+                        upstream.listing();
+                    }
+                })
+            };
+            let words = tokio::task::spawn_blocking(crate::search::prepare);
+            join_all((0..READERS).map(read)).await;
+            gateway.catalogue().await;
+            // Whoever searches first makes up for it.
+            let _ = words.await;
+        })
+    }
+
+    /// The catalogue of now, made again only when some list has changed.
+    pub(super) async fn catalogue(&self) -> Arc<Catalogue> {
+        if let Ok(known) = self.known_catalogue() {
+            return known;
+        }
+        // Whoever comes while it is being made waits for that one.
+        let _turn = self.inner.making.acquire().await;
+        let (fleet, listings, known) = match self.known_catalogue() {
+            Ok(known) => return known,
+            Err(outdated) => outdated,
+        };
+        // Thousands of tools take milliseconds: not on a thread that serves others.
+        let made =
+            tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
+        let Ok(made) = made else { return known };
+        let made = Arc::new(made);
+        *self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner) = made.clone();
+        made
+    }
+
+    /// The catalogue if it is up to date, or what to make it from, and the old one.
+    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
+        let fleet = self.fleet();
+        let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
+        let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if known.is_made_from(&listings) { Ok(known) } else { Err((fleet, listings, known)) }
+    }
+}
