@@ -199,8 +199,11 @@ pub(crate) fn why(error: &reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    let what = if error.is_connect() { "no connection" } else { "the connection broke" };
-    crate::clean::cut(&format!("{what}: {cause}"), 200)
+    let cause = crate::clean::cut(&cause.to_string(), 200);
+    match error.is_connect() {
+        true => format!("no connection: {cause}; see that it runs, and that its address is right"),
+        false => format!("the connection broke: {cause}"),
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! From an entry in a file to a server that has shaken hands, over whichever transport.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
 use tokio::time::{Instant, timeout_at};
@@ -49,7 +49,7 @@ async fn open_stdio(
         env.push((name.clone(), value));
     }
     let Started { leash, stdin, stdout } = start(program, &env, log, settings).map_err(|err| {
-        UpstreamError::Start(format!("{:?} could not be started: {err}", program.command))
+        UpstreamError::Start(format!("{:?} {}", program.command, complaint(program, &err)))
     })?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
@@ -76,5 +76,18 @@ async fn open_stdio(
             let words = life.last_words();
             Err(UpstreamError::Start(format!("it was not ready within {seconds} s{words}")))
         }
+    }
+}
+
+/// Why a program could not be started, and what to do about it.
+fn complaint(program: &StdioConfig, err: &io::Error) -> String {
+    match &program.cwd {
+        Some(cwd) if !cwd.is_dir() => {
+            format!("cannot be started in {}, which is no directory; correct `cwd`", cwd.display())
+        }
+        Some(_) | None if err.kind() == io::ErrorKind::NotFound => {
+            "was not found; install it, or write its whole path".to_owned()
+        }
+        Some(_) | None => format!("could not be started: {err}"),
     }
 }

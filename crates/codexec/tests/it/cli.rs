@@ -451,8 +451,8 @@ fn a_list_says_which_server_failed() {
     assert_eq!((ran.code, names(&listed)), (Some(0), vec!["a.who"]));
     assert_eq!(
         ran.stderr,
-        "server gone: it did not start: \"/nowhere/mcp-server\" could not be started: No such file \
-         or directory (os error 2)\n"
+        "server gone: it did not start: \"/nowhere/mcp-server\" was not found; install it, or write its \
+         whole path\n"
     );
 }
 

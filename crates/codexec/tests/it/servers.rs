@@ -207,8 +207,8 @@ fn the_list_tells_how_each_is_doing_and_what_to_do() {
          off      stdio      disabled         -  HOME/.cursor/mcp.json:1 (cursor)\n\
          bad      -          left out         -  HOME/.cursor/mcp.json:1 (cursor)\n\
          \n\
-         missing: it did not start: \"/nowhere/server\" could not be started: No such file or \
-         directory (os error 2)\n\
+         missing: it did not start: \"/nowhere/server\" was not found; install it, or write its whole \
+         path\n\
          off: it is switched off there\n\
          HOME/.codex/config.toml:2: it is not TOML: unclosed table, expected `]`, at column 15\n\
          HOME/.cursor/mcp.json:1: server \"bad\": `command` is missing or empty; write the program \

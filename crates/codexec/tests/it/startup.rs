@@ -105,7 +105,7 @@ fn a_hung_server_and_a_missing_one_hold_nobody_up() {
     assert_eq!(
         missing,
         "UPSTREAM_ERROR: server \"missing\": it did not start: \
-         \"/nowhere/mcp-server\" could not be started: No such file or directory (os error 2)"
+         \"/nowhere/mcp-server\" was not found; install it, or write its whole path"
     );
     client.ping();
     let is_answered = client.others.iter().any(|message| message["id"] == hung);

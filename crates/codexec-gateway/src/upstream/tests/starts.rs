@@ -16,8 +16,8 @@ async fn a_server_that_cannot_start_says_why_and_when_to_retry() {
     program(&mut missing).command = "no-such-program".to_owned();
     let gateway = Gateway::new(vec![missing], settings());
     let actual = call(&gateway, "echo", json!({})).await.expect_err("missing").message;
-    let why = "server \"s\": it did not start: \"no-such-program\" could not be started: No such \
-               file or directory (os error 2)";
+    let why = "server \"s\": it did not start: \"no-such-program\" was not found; install it, or \
+               write its whole path";
     assert_eq!(actual, why);
 }
 
