@@ -1,6 +1,6 @@
 //! How servers are doing, for people and for `health`.
 
-use crate::upstream::{CallCounts, Phase, State, Upstream};
+use crate::upstream::{CallCounts, Phase, State, Upstream, UpstreamError};
 
 /// How one server is doing.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -30,6 +30,8 @@ pub enum ServerState {
     Idle,
     Starting,
     Ready,
+    /// The user has to log in.
+    NeedsLogin,
     Failed,
 }
 
@@ -60,6 +62,7 @@ impl ServerState {
             ServerState::Idle => "idle",
             ServerState::Starting => "starting",
             ServerState::Ready => "ready",
+            ServerState::NeedsLogin => "needs login",
             ServerState::Failed => "failed",
         }
     }
@@ -71,7 +74,13 @@ pub(super) fn health(upstream: &Upstream) -> ServerHealth {
         State::Starting => (ServerState::Starting, None, None),
         State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
         State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
-        State::Failed(failure) => (ServerState::Failed, Some(failure.error.to_string()), None),
+        State::Failed(failure) => {
+            let state = match failure.error {
+                UpstreamError::NeedsLogin { .. } => ServerState::NeedsLogin,
+                _ => ServerState::Failed,
+            };
+            (state, Some(failure.error.to_string()), None)
+        }
     };
     let listing = upstream.listing();
     let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();

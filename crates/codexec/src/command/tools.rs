@@ -120,7 +120,13 @@ fn complain(parts: &Parts) -> std::io::Result<()> {
             (ServerState::Starting, None) => {
                 writeln!(std::io::stderr(), "server {}: it is still starting", server.name)?;
             }
-            (ServerState::Idle | ServerState::Ready | ServerState::Failed, None) => {}
+            (
+                ServerState::Idle
+                | ServerState::Ready
+                | ServerState::NeedsLogin
+                | ServerState::Failed,
+                None,
+            ) => {}
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::attacks::host::within;
 use crate::attacks::recorder::Recorders;
-use crate::support::{Client, PATIENCE, command};
+use crate::support::{Client, PATIENCE, command, keep_settings};
 
 /// A home with one server, which lists what it is told to.
 struct Home {
@@ -99,6 +99,21 @@ fn a_change_is_shown_and_used_only_when_the_user_agrees() {
     let approved = format!("{shown}server hub: approved\n");
     home.check(&["servers", "approve", "hub", "--tool", "get", "--yes"], 0, &approved, "");
     assert_eq!(home.names(&list), ["hub.get", "hub.put"]);
+}
+
+#[test]
+fn where_everything_waits_the_list_of_servers_says_so() {
+    let home = Home::new(&[("get", "Gets it.")]);
+    keep_settings(home.path(), "[gateway]\ntrust = 'manual'");
+    let list = "NAME  TRANSPORT  STATE        TOOLS  WHERE\n\
+                hub   stdio      held             0  servers.json:1 (named)\n\n\
+                hub: 1 of its tools wait for approval; look at them with `codexec servers approve \
+                hub`\n";
+    home.check(&["servers", "list"], 0, list, "");
+    assert!(home.run(&["servers", "approve", "hub", "--yes"]).status.success());
+    let list = "NAME  TRANSPORT  STATE        TOOLS  WHERE\n\
+                hub   stdio      ready            1  servers.json:1 (named)\n";
+    home.check(&["servers", "list"], 0, list, "");
 }
 
 /// The answer is typed, and only `y` is one.

@@ -73,7 +73,16 @@ fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
         (None, Some(health)) => {
             let mut about: Vec<String> = health.error.iter().cloned().collect();
             about.extend(health.problems.iter().cloned());
-            (health.state.name(), (!about.is_empty()).then(|| about.join("; ")))
+            if health.held > 0 {
+                about.push(format!(
+                    "{} of its tools wait for approval; look at them with `codexec servers \
+                     approve {name}`",
+                    health.held
+                ));
+            }
+            let is_held = health.held > 0 && health.tools == Some(0);
+            let state = if is_held { "held" } else { health.state.name() };
+            (state, (!about.is_empty()).then(|| about.join("; ")))
         }
     };
     Row {
