@@ -1,8 +1,9 @@
 //! What the tests need and cargo does not bring: real MCP servers and clients, in fixed
 //! versions, in a folder of our own.
 //!
-//! - `npm/node_modules/.bin/`: MCP servers that start without a network, `mcp-inspector`,
-//!   `conformance`, and `node`, a Node 24 (the inspector and the suite need at least 22)
+//! - `npm/node_modules/.bin/`: `mcp-server-everything`, `mcp-server-filesystem`,
+//!   `mcp-inspector`, `conformance`, `tsc`, and `node`, a Node 24 (some need at least 22)
+//! - `fleet/node_modules/.bin/`: more MCP servers that start without a network
 //! - `venv/bin/`: `python` with the official SDK (`mcp`) and the packages that people work with,
 //!   and more such servers
 
@@ -26,6 +27,13 @@ use crate::{
 const NPM: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "typescript@7.0.2",
+];
+
+/// In a folder of their own: what they depend on would else be what the others get.
+const FLEET: &[&str] = &[
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
     "@modelcontextprotocol/server-github@2025.4.8",
@@ -41,9 +49,6 @@ const NPM: &[&str] = &[
     "firecrawl-mcp@3.22.2",
     "@circleci/mcp-server-circleci@0.20.0",
     "@cyanheads/git-mcp-server@2.15.3",
-    "@modelcontextprotocol/inspector@2.12.0",
-    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
-    "typescript@7.0.2",
 ];
 
 /// Its packages are named after the machine they are for.
@@ -75,18 +80,22 @@ pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     let world = folder(&workspace.target)?;
     let python = python()?;
     let node = node_package();
-    let stamp =
-        format!("{}\n{node}\n{}\n{}\n", NPM.join("\n"), PYTHON.join("\n"), python.display());
+    let packages = [NPM.join("\n"), node.clone(), FLEET.join("\n"), PYTHON.join("\n")];
+    let stamp = format!("{}\n{}\n", packages.join("\n"), python.display());
     let stamp_path = world.join("stamp");
     if fs::read_to_string(&stamp_path).is_ok_and(|there| there == stamp) {
         return Ok(world);
     }
     // What an interrupted installation left behind is not repaired, but made anew.
-    for name in ["stamp", "npm", "venv"] {
+    for name in ["stamp", "npm", "fleet", "venv"] {
         remove(&world.join(name))?;
     }
     let (npm, venv) = thread::scope(|scope| {
-        let npm = scope.spawn(|| install_npm(&world.join("npm"), &node));
+        let npm = scope.spawn(|| {
+            let own: Vec<&str> = NPM.iter().copied().chain([node.as_str()]).collect();
+            install_npm(&world.join("npm"), &own)?;
+            install_npm(&world.join("fleet"), FLEET)
+        });
         let venv = install_python(&world.join("venv"), &python);
         (npm.join(), venv)
     });
@@ -143,11 +152,11 @@ fn node_package() -> String {
     format!("node-linux-{arch}@{NODE_VERSION}")
 }
 
-fn install_npm(prefix: &Path, node: &str) -> Result<()> {
+fn install_npm(prefix: &Path, packages: &[&str]) -> Result<()> {
     fs::create_dir_all(prefix)?;
     let mut npm = readable("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
-    npm.arg("--prefix").arg(prefix).args(NPM).arg(node);
+    npm.arg("--prefix").arg(prefix).args(packages);
     step::output(&mut npm).context("npm (it comes with Node.js) could not install")?;
     Ok(())
 }

@@ -9,9 +9,10 @@ use crate::world::value;
 
 /// All that start without a network; those that want a key get one that opens nothing.
 fn fleet(world: &Path, folder: &Path) -> Value {
-    let bin = world.join("npm/node_modules/.bin");
+    let (bin, more) = (world.join("npm/node_modules/.bin"), world.join("fleet/node_modules/.bin"));
     let node = |server: &str, args: &[&str], env: &[(&str, &str)]| {
-        let server = bin.join(server);
+        let own = bin.join(server);
+        let server = if own.exists() { own } else { more.join(server) };
         let server = server.to_str().expect("UTF-8");
         let args: Vec<&str> = std::iter::once(server).chain(args.iter().copied()).collect();
         let env: serde_json::Map<String, Value> =
