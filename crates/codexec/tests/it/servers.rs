@@ -3,11 +3,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::attacks::host::within;
 use crate::startup::{check_gone, python, upstream, upstreams_of};
 use crate::support::{Client, PATIENCE, codexec, command};
 
@@ -380,14 +380,12 @@ fn cfg_3_a_projects_file_gets_no_more_than_the_user_approved() {
 /// Waits until `test` gives something; whoever waits in vain gets what was seen last.
 #[track_caller]
 fn until<T>(client: &mut Client, mut test: impl FnMut(&mut Client) -> Result<T, String>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match test(client) {
-            Ok(value) => return value,
-            Err(seen) => assert!(Instant::now() < deadline, "{seen}; {}", client.stderr()),
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut last = Err("nothing".to_owned());
+    within(PATIENCE, || {
+        last = test(client);
+        last.is_ok()
+    });
+    last.unwrap_or_else(|seen| panic!("{seen}; {}", client.stderr()))
 }
 
 /// Waits until these are the servers that code sees.

@@ -3,27 +3,19 @@
 
 use std::{convert::Infallible, sync::Arc};
 
-use rmcp::{
-    RoleClient,
-    model::{ClientNotification, JsonRpcMessage, NumberOrString},
-    service::TxJsonRpcMessage,
-    transport::Transport,
-};
+use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     exchange::exchange,
     headers::{headers, version_of},
-    link::{CONTROL, Ends, Link},
+    link::{CONTROL, Ends, Link, QUEUED},
     listen,
-    outgoing::Outgoing,
+    outgoing::{Outgoing, cancelled_id, request_id},
     troubles::Troubles,
 };
 use crate::upstream::incoming::Message;
-
-/// Messages that wait for rmcp to take them.
-const QUEUED: usize = 256;
 
 pub(super) struct Http {
     link: Arc<Link>,
@@ -51,31 +43,10 @@ impl Transport<RoleClient> for Http {
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let link = self.link.clone();
         async move {
-            match &item {
-                JsonRpcMessage::Request(request) => {
-                    if let NumberOrString::Number(id) = request.id {
-                        send_request(link, outgoing_of(&item), id);
-                    }
-                }
-                JsonRpcMessage::Notification(notification) => {
-                    let cancelled = match &notification.notification {
-                        ClientNotification::CancelledNotification(it) => {
-                            it.params.request_id.clone()
-                        }
-                        _ => None,
-                    };
-                    tell(link, outgoing_of(&item), cancelled).await;
-                }
-                JsonRpcMessage::Response(response) => {
-                    link.answered(&response.id);
-                    tell(link, outgoing_of(&item), None).await;
-                }
-                JsonRpcMessage::Error(error) => {
-                    if let Some(id) = &error.id {
-                        link.answered(id);
-                    }
-                    tell(link, outgoing_of(&item), None).await;
-                }
+            link.note_answer(&item);
+            match request_id(&item) {
+                Some(id) => send_request(link, outgoing_of(&item), id),
+                None => tell(link, outgoing_of(&item), cancelled_id(&item)).await,
             }
             Ok(())
         }
@@ -109,19 +80,15 @@ fn outgoing_of(item: &TxJsonRpcMessage<RoleClient>) -> (Value, Option<String>) {
 }
 
 fn made(link: &Link, (message, version): (Value, Option<String>), id: Option<i64>) -> Outgoing {
-    let method = message.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let headers = version.as_deref().map(|version| {
+    let mut outgoing = Outgoing::new(&message, id);
+    if let Some(version) = version {
         let tool = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
-        let mirrored = if method == "tools/call" { link.mirrored(tool) } else { Vec::new() };
-        headers(&message, version, &mirrored)
-    });
-    Outgoing {
-        id,
-        method,
-        body: serde_json::to_vec(&message).unwrap_or_default(),
-        headers: headers.unwrap_or_default(),
-        is_modern: version.is_some(),
+        let is_call = outgoing.method == "tools/call";
+        let mirrored = if is_call { link.mirrored(tool) } else { Vec::new() };
+        outgoing.headers = headers(&message, &version, &mirrored);
+        outgoing.is_modern = true;
     }
+    outgoing
 }
 
 fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
@@ -142,12 +109,8 @@ fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
 }
 
 /// Sends what has no answer, and does not wait for it for ever.
-async fn tell(
-    link: Arc<Link>,
-    message: (Value, Option<String>),
-    cancelled: Option<NumberOrString>,
-) {
-    if let Some(NumberOrString::Number(id)) = cancelled {
+async fn tell(link: Arc<Link>, message: (Value, Option<String>), cancelled: Option<i64>) {
+    if let Some(id) = cancelled {
         link.cancel(id);
         // From 2026-07-28 on, a stream that is closed says it.
         if link.is_modern() {

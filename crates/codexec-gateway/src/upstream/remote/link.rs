@@ -9,7 +9,11 @@ use reqwest::{
     Client, RequestBuilder, Response, StatusCode,
     header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName},
 };
-use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
+use rmcp::{
+    RoleClient,
+    model::{ErrorCode, ErrorData, JsonRpcMessage, NumberOrString},
+    service::TxJsonRpcMessage,
+};
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -35,6 +39,8 @@ use crate::{
 /// From sending a request to the first byte of its answer there is the caller's own limit; for
 /// what has no caller there is this one.
 pub(super) const CONTROL: Duration = Duration::from_secs(15);
+/// Messages that wait for rmcp to take them.
+pub(super) const QUEUED: usize = 256;
 const SESSION_BYTES: usize = 1 << 10;
 
 pub(super) struct Link {
@@ -162,13 +168,22 @@ impl Link {
         self.deliver(messages.unwrap_or_default(), of).await;
         for reply in replies {
             // A server that does not take its answers does not get them.
-            let _ = timeout(CONTROL, self.post(&Outgoing::reply(&reply))).await;
+            let _ = timeout(CONTROL, self.post(&Outgoing::new(&reply, None))).await;
         }
         is_read
     }
 
+    /// Looks whether this answers something that the server has asked.
+    pub(super) fn note_answer(&self, item: &TxJsonRpcMessage<RoleClient>) {
+        match item {
+            JsonRpcMessage::Response(response) => self.answered(&response.id),
+            JsonRpcMessage::Error(error) => error.id.iter().for_each(|id| self.answered(id)),
+            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
+        }
+    }
+
     /// rmcp has answered one of the server's requests.
-    pub(super) fn answered(&self, id: &NumberOrString) {
+    fn answered(&self, id: &NumberOrString) {
         let id = serde_json::to_string(id).unwrap_or_default();
         self.books().in_flight.theirs.answered(&id);
     }

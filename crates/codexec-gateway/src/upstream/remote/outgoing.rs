@@ -1,4 +1,9 @@
 use reqwest::header::HeaderMap;
+use rmcp::{
+    RoleClient,
+    model::{ClientNotification, JsonRpcMessage, NumberOrString},
+    service::TxJsonRpcMessage,
+};
 use serde_json::Value;
 
 /// Something to send.
@@ -13,12 +18,13 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// What a server gets for a request of its own.
-    pub(super) fn reply(reply: &Value) -> Outgoing {
+    /// As it was sent before messages had headers of their own.
+    pub(super) fn new(message: &Value, id: Option<i64>) -> Outgoing {
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
         Outgoing {
-            id: None,
-            method: String::new(),
-            body: serde_json::to_vec(reply).unwrap_or_default(),
+            id,
+            method: method.to_owned(),
+            body: serde_json::to_vec(message).unwrap_or_default(),
             headers: HeaderMap::new(),
             is_modern: false,
         }
@@ -27,5 +33,33 @@ impl Outgoing {
     /// What it asks has to be answered before anything else can be.
     pub(super) fn is_handshake(&self) -> bool {
         matches!(self.method.as_str(), "initialize" | "server/discover")
+    }
+}
+
+/// Of a request, and of nothing else. rmcp numbers all of its own.
+pub(super) fn request_id(item: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
+    match item {
+        JsonRpcMessage::Request(request) => number(&request.id),
+        JsonRpcMessage::Notification(_)
+        | JsonRpcMessage::Response(_)
+        | JsonRpcMessage::Error(_) => None,
+    }
+}
+
+/// The request that nobody wants any more by this message.
+pub(super) fn cancelled_id(item: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
+    let JsonRpcMessage::Notification(notification) = item else { return None };
+    match &notification.notification {
+        ClientNotification::CancelledNotification(it) => {
+            it.params.request_id.as_ref().and_then(number)
+        }
+        _ => None,
+    }
+}
+
+fn number(id: &NumberOrString) -> Option<i64> {
+    match id {
+        NumberOrString::Number(id) => Some(*id),
+        NumberOrString::String(_) => None,
     }
 }

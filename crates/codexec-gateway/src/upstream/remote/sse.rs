@@ -4,21 +4,15 @@
 use std::{convert::Infallible, sync::Arc};
 
 use reqwest::Response;
-use rmcp::{
-    RoleClient,
-    model::{ClientNotification, JsonRpcMessage, NumberOrString},
-    service::TxJsonRpcMessage,
-    transport::Transport,
-};
-use serde_json::Value;
+use rmcp::{RoleClient, service::TxJsonRpcMessage, transport::Transport};
 use tokio::{sync::mpsc, time::timeout};
 use url::Url;
 
 use super::{
     event::{Events, Parsed},
     exchange::is_stream,
-    link::{CONTROL, Ends, Link},
-    outgoing::Outgoing,
+    link::{CONTROL, Ends, Link, QUEUED},
+    outgoing::{Outgoing, cancelled_id, request_id},
     refusal,
     troubles::Troubles,
 };
@@ -30,7 +24,6 @@ use crate::{
     web::{self, BodyError},
 };
 
-const QUEUED: usize = 256;
 /// What may come before the address, or mean nothing after it.
 const JUNK_EVENTS: u32 = 10_000;
 const REFUSAL_BYTES: usize = 16 << 10;
@@ -135,29 +128,13 @@ impl Transport<RoleClient> for Sse {
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let link = self.link.clone();
         async move {
-            let id = match &item {
-                JsonRpcMessage::Request(request) => number(&request.id),
-                JsonRpcMessage::Notification(notification) => {
-                    if let ClientNotification::CancelledNotification(cancelled) =
-                        &notification.notification
-                        && let Some(id) = cancelled.params.request_id.as_ref().and_then(number)
-                    {
-                        link.cancel(id);
-                    }
-                    None
-                }
-                JsonRpcMessage::Response(response) => {
-                    link.answered(&response.id);
-                    None
-                }
-                JsonRpcMessage::Error(error) => {
-                    if let Some(id) = &error.id {
-                        link.answered(id);
-                    }
-                    None
-                }
-            };
-            let outgoing = outgoing(&item, id);
+            link.note_answer(&item);
+            if let Some(id) = cancelled_id(&item) {
+                link.cancel(id);
+            }
+            let id = request_id(&item);
+            let message = serde_json::to_value(&item).unwrap_or_default();
+            let outgoing = Outgoing::new(&message, id);
             match id {
                 Some(id) => {
                     let unwanted = link.begin(id, &outgoing);
@@ -191,25 +168,6 @@ impl Transport<RoleClient> for Sse {
 impl Drop for Sse {
     fn drop(&mut self) {
         self.link.gone.cancel();
-    }
-}
-
-fn number(id: &NumberOrString) -> Option<i64> {
-    match id {
-        NumberOrString::Number(id) => Some(*id),
-        NumberOrString::String(_) => None,
-    }
-}
-
-fn outgoing(item: &TxJsonRpcMessage<RoleClient>, id: Option<i64>) -> Outgoing {
-    let message = serde_json::to_value(item).unwrap_or_default();
-    let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-    Outgoing {
-        id,
-        method: method.to_owned(),
-        body: serde_json::to_vec(&message).unwrap_or_default(),
-        headers: reqwest::header::HeaderMap::new(),
-        is_modern: false,
     }
 }
 

@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// A server that has started another process and does not end by itself, and that process.
+async fn with_grandchild() -> (Gateway, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pid");
+    let plan = json!({"grandchild": file.display().to_string(), "ignore_eof": true});
+    let gateway = gateway(&plan);
+    call(&gateway, "echo", json!({})).await.expect("works");
+    let grandchild = std::fs::read_to_string(&file).expect("written before the handshake");
+    (gateway, grandchild)
+}
+
 #[tokio::test]
 async fn a_crash_fails_what_is_in_flight_and_the_next_call_restarts() {
     let gateway = gateway(&json!({}));
@@ -17,12 +28,7 @@ async fn a_crash_fails_what_is_in_flight_and_the_next_call_restarts() {
 
 #[tokio::test]
 async fn nothing_of_a_server_survives_a_shutdown() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pid");
-    let plan = json!({"grandchild": file.display().to_string(), "ignore_eof": true});
-    let gateway = gateway(&plan);
-    call(&gateway, "echo", json!({})).await.expect("works");
-    let grandchild = std::fs::read_to_string(&file).expect("written before the handshake");
+    let (gateway, grandchild) = with_grandchild().await;
     let leader = gateway.health()[0].pid.expect("running").to_string();
     let asked = std::time::Instant::now();
     gateway.shutdown().await;
@@ -32,12 +38,7 @@ async fn nothing_of_a_server_survives_a_shutdown() {
 
 #[tokio::test]
 async fn nothing_of_a_server_survives_the_last_handle() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pid");
-    let plan = json!({"grandchild": file.display().to_string(), "ignore_eof": true});
-    let gateway = gateway(&plan);
-    call(&gateway, "echo", json!({})).await.expect("works");
-    let grandchild = std::fs::read_to_string(&file).expect("written before the handshake");
+    let (gateway, grandchild) = with_grandchild().await;
     drop(gateway);
     let gone = async {
         while !is_dead(&grandchild) {

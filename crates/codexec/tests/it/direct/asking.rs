@@ -117,7 +117,8 @@ fn the_clock_of_code_stands_still_while_a_human_is_asked() {
     });
     let id = us.send("tools/call", json!({"name": "execute_code", "arguments": arguments}));
     let question = us.next("elicitation/create");
-    // Longer than the code may run.
+    // The time that the human takes is what is tested, and it is longer than the code may run:
+    // there is no event to wait for instead.
     std::thread::sleep(std::time::Duration::from_millis(2_500));
     let answer = json!({"action": "accept", "content": {"name": "Ada"}});
     let answered = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
