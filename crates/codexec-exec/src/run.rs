@@ -333,6 +333,8 @@ impl Run {
             FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
             FromGuest::Returned(value) => self.claimed(Claim::Returned(value)),
             FromGuest::Threw(thrown) => self.claimed(Claim::Threw(thrown)),
+            // No session is open here.
+            FromGuest::CellEnded { .. } => self.end(Outcome::Crashed(Crash::BadFrame)),
         }
         None
     }

@@ -106,6 +106,8 @@ impl Workers {
             language: admitted.language(),
             code: admitted.code().to_owned(),
             input: admitted.input().clone(),
+            args: admitted.args().to_vec(),
+            is_session: false,
             servers,
             memory_bytes: limits.memory_bytes,
         };

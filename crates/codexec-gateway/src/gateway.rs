@@ -14,7 +14,7 @@ mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
 
-use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
+use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
     sync::{Semaphore, watch},
@@ -199,6 +199,11 @@ impl Gateway {
             Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
             Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
             Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
+            // Whoever drives the guest answers these.
+            Ask::Own { name, .. } => {
+                let message = format!("there is nothing called {name} here");
+                Err(CallError::new(CallCode::ToolNotFound, message))
+            }
         }
     }
 

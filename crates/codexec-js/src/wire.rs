@@ -52,7 +52,9 @@ impl Wire {
         loop {
             match self.take_frame()? {
                 Some(ToGuest::Start(job)) => return Ok(job),
-                Some(ToGuest::Answer(_)) => return Err(Gone),
+                Some(ToGuest::Answer(_) | ToGuest::Cell(_) | ToGuest::Interrupt) => {
+                    return Err(Gone);
+                }
                 None => self.read()?,
             }
         }
@@ -123,7 +125,7 @@ impl Wire {
     fn sort_frames(&mut self) -> Result<(), Gone> {
         while let Some(frame) = self.take_frame()? {
             match frame {
-                ToGuest::Start(_) => return Err(Gone),
+                ToGuest::Start(_) | ToGuest::Cell(_) | ToGuest::Interrupt => return Err(Gone),
                 ToGuest::Answer(Answer { id, result }) => {
                     self.answers.insert(id, result);
                     self.arrived.push_back(id);

@@ -220,7 +220,8 @@ impl Broker {
             FromGuest::Compiled
             | FromGuest::Output { .. }
             | FromGuest::Returned(_)
-            | FromGuest::Threw(_) => return false,
+            | FromGuest::Threw(_)
+            | FromGuest::CellEnded { .. } => return false,
         };
         // Too long for a frame with the longer id.
         let Ok(bytes) = frame.encode() else { return false };

@@ -11,6 +11,8 @@ pub struct Wanted {
     pub language: Language,
     pub code: String,
     pub input: Json,
+    /// As a program's arguments.
+    pub args: Vec<String>,
     /// A directory of the user's to work in, as it was written.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
@@ -19,11 +21,11 @@ pub struct Wanted {
 impl Wanted {
     /// The one look at the disk that a request takes.
     pub(crate) async fn found(self, files: &Files) -> Result<Request, DirError> {
-        let Wanted { language, code, input, working_dir, asked } = self;
+        let Wanted { language, code, input, args, working_dir, asked } = self;
         let working_dir = match working_dir {
             Some(path) => Some(find(path, files).await?),
             None => None,
         };
-        Ok(Request { language, code, input, working_dir, asked })
+        Ok(Request { language, code, input, args, working_dir, asked })
     }
 }

@@ -40,15 +40,50 @@ pub enum FromGuest {
     },
     Progress(String),
     Image(Image),
+    /// How the one code of a worker ended.
     Returned(Json),
     Threw(Thrown),
+    /// How one cell of a session ended. The worker waits for the next.
+    CellEnded {
+        number: u32,
+        ending: CellEnding,
+    },
+}
+
+/// What a guest says of the end of a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum CellEnding {
+    Returned(Json),
+    Threw(Thrown),
+    /// For a shell: the last command's status, which is not 0.
+    Exited(i32),
+    /// It was stopped by [`ToGuest::Interrupt`], and what it did before is kept.
+    Interrupted,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToGuest {
+    /// The first frame, and to a worker that serves one execution the only one beside answers.
     Start(Job),
     Answer(Answer),
+    /// The next code of a session, when the one before has ended.
+    Cell(Cell),
+    /// Stop the cell that runs and keep what it has done.
+    Interrupt,
+}
+
+/// One piece of code that is sent to a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cell {
+    /// From 1 on, without a gap.
+    pub number: u32,
+    pub code: String,
+    pub input: Json,
+    /// As a program's arguments.
+    pub args: Vec<String>,
 }
 
 /// All a worker needs to know to run one guest.
@@ -58,6 +93,10 @@ pub struct Job {
     pub language: Language,
     pub code: String,
     pub input: Json,
+    /// As a program's arguments.
+    pub args: Vec<String>,
+    /// Whether the worker stays for cells; there is no code then.
+    pub is_session: bool,
     /// The names of the servers whose tools the guest may call.
     pub servers: Vec<String>,
     /// The guest's own engine stops here; the sandbox's limit stands behind it.
@@ -128,6 +167,12 @@ pub enum Ask {
         name: String,
         args: Json,
     },
+    /// Something of our own: sessions, scripts, packages, logs. The name is that of a tool of
+    /// the toolset `codexec`.
+    Own {
+        name: String,
+        args: Json,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -168,9 +213,10 @@ impl Ask {
     /// How much of the host's memory it takes while it waits.
     pub fn weight_bytes(&self) -> usize {
         match self {
-            Ask::Tool { args, .. } | Ask::Named { args, .. } | Ask::Prompt { args, .. } => {
-                args.text().len()
-            }
+            Ask::Tool { args, .. }
+            | Ask::Named { args, .. }
+            | Ask::Prompt { args, .. }
+            | Ask::Own { args, .. } => args.text().len(),
             Ask::ReadResource { uri, .. } => uri.len(),
             Ask::ToolNames { .. }
             | Ask::Discover { .. }
@@ -197,7 +243,8 @@ impl Ask {
             | Ask::Discover { .. }
             | Ask::Search { .. }
             | Ask::Schema { .. }
-            | Ask::Help { .. } => false,
+            | Ask::Help { .. }
+            | Ask::Own { .. } => false,
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Request {
     pub language: Language,
     pub code: String,
     pub input: Json,
+    /// As a program's arguments.
+    pub args: Vec<String>,
     /// A directory of the user's to work in.
     pub working_dir: Option<FoundDir>,
     pub asked: Asked,
@@ -62,6 +64,8 @@ pub enum Refusal {
     Nul { at: usize },
     #[error("input: it has {bytes} bytes; at most {cap} are allowed")]
     Input { bytes: usize, cap: usize },
+    #[error("args: {0}")]
+    Args(String),
     #[error("timeout_ms: {asked_ms} is out of range; it must be 1 to {max_ms}")]
     Timeout { asked_ms: u128, max_ms: u128 },
     #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
@@ -83,6 +87,7 @@ impl Refusal {
             | Refusal::TooLong { .. }
             | Refusal::Nul { .. }
             | Refusal::Input { .. }
+            | Refusal::Args(_)
             | Refusal::Timeout { .. }
             | Refusal::ToolCalls { .. }
             | Refusal::NoFiles(_)
@@ -103,6 +108,7 @@ impl Policy {
         if bytes > self.input_bytes {
             return Err(Refusal::Input { bytes, cap: self.input_bytes });
         }
+        check_args(&request.args)?;
         let limits = self.limits_for(&request.asked)?;
         let tools = self.tools_for(&request.asked, servers)?;
         let working_dir = self.working_dir_for(&request)?;
@@ -182,6 +188,10 @@ impl Admitted {
         &self.request.input
     }
 
+    pub fn args(&self) -> &[String] {
+        &self.request.args
+    }
+
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -193,6 +203,38 @@ impl Admitted {
     pub fn working_dir(&self) -> Option<&WorkingDir> {
         self.working_dir.as_ref()
     }
+}
+
+/// The kernel's own bounds are larger; these leave room for everything else in a frame.
+const MAX_ARGS: usize = 1_000;
+const MAX_ARG_BYTES: usize = 128 << 10;
+const MAX_ARGS_BYTES: usize = 1 << 20;
+
+fn check_args(args: &[String]) -> Result<(), Refusal> {
+    if args.len() > MAX_ARGS {
+        return Err(Refusal::Args(format!(
+            "there are {}; at most {MAX_ARGS} are allowed",
+            args.len()
+        )));
+    }
+    for (at, arg) in args.iter().enumerate() {
+        if arg.len() > MAX_ARG_BYTES {
+            let bytes = arg.len();
+            return Err(Refusal::Args(format!(
+                "number {at} has {bytes} bytes; at most {MAX_ARG_BYTES} are allowed"
+            )));
+        }
+        if arg.contains('\0') {
+            return Err(Refusal::Args(format!("number {at} has a NUL character; remove it")));
+        }
+    }
+    let bytes: usize = args.iter().map(String::len).sum();
+    if bytes > MAX_ARGS_BYTES {
+        return Err(Refusal::Args(format!(
+            "all together have {bytes} bytes; at most {MAX_ARGS_BYTES} are allowed"
+        )));
+    }
+    Ok(())
 }
 
 fn dir_text(why: &DirRefusal) -> String {

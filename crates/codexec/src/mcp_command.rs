@@ -221,7 +221,9 @@ impl Line {
         self.socket.read_exact(&mut body)?;
         match ToGuest::decode(&body).map_err(invalid)? {
             ToGuest::Answer(answer) => Ok(answer),
-            ToGuest::Start(_) => Err(io::ErrorKind::InvalidData.into()),
+            ToGuest::Start(_) | ToGuest::Cell(_) | ToGuest::Interrupt => {
+                Err(io::ErrorKind::InvalidData.into())
+            }
         }
     }
 }

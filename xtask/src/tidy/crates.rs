@@ -9,8 +9,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("codexec-js", &["codexec-types"]),
     ("codexec-gateway", &["codexec-types"]),
     ("codexec-store", &["codexec-types"]),
+    ("codexec-scripts", &["codexec-types"]),
     ("codexec-exec", &["codexec-types", "codexec-sandbox"]),
-    ("codexec-server", &["codexec-types", "codexec-exec", "codexec-gateway", "codexec-store"]),
+    (
+        "codexec-server",
+        &["codexec-types", "codexec-exec", "codexec-gateway", "codexec-store", "codexec-scripts"],
+    ),
     (
         "codexec",
         &[
@@ -20,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "codexec-exec",
             "codexec-gateway",
             "codexec-store",
+            "codexec-scripts",
             "codexec-server",
         ],
     ),
@@ -36,7 +41,17 @@ const OWNED: &[(&str, &[&str])] = &[
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),
     // The gateway ends the process groups of its servers, the server opens kept files link by link.
-    ("nix", &["codexec-sandbox", "codexec-gateway", "codexec-js", "codexec-server"]),
+    (
+        "nix",
+        &[
+            "codexec-sandbox",
+            "codexec-gateway",
+            "codexec-js",
+            "codexec-scripts",
+            "codexec-server",
+            "codexec-store",
+        ],
+    ),
     ("axum", &["codexec-server"]),
     ("clap", &["codexec"]),
     ("anyhow", &["codexec", "xtask"]),

@@ -98,6 +98,7 @@ impl Run {
                 FromGuest::Image(image) => self.leftovers.push_back(Event::Image(image)),
                 FromGuest::Output { .. }
                 | FromGuest::Compiled
+                | FromGuest::CellEnded { .. }
                 | FromGuest::Progress(_)
                 | FromGuest::Ask { .. } => {}
             }

@@ -61,6 +61,7 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard
             FromGuest::Output { stream: Stream::Err, text } => heard.err.push_str(&text),
             FromGuest::Progress(text) => heard.progress.push(text),
             FromGuest::Image(image) => panic!("this guest has no pictures: {image:?}"),
+            FromGuest::CellEnded { .. } => panic!("this is no session"),
             FromGuest::Ask { id, ask } => {
                 unanswered.push(Answer { id, result: answer(&ask) });
                 heard.asks.push(ask);
@@ -96,6 +97,8 @@ fn next_frame(host: &mut UnixStream) -> FromGuest {
 
 fn job(language: Language, code: &str) -> Job {
     Job {
+        args: Vec::new(),
+        is_session: false,
         language,
         code: code.to_owned(),
         input: json(r#"{"n":7}"#),

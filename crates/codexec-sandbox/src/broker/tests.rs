@@ -53,7 +53,7 @@ fn hear(host: &mut UnixStream) -> FromGuest {
 fn answer(socket: &mut UnixStream) -> Option<Answer> {
     match ToGuest::decode(&body(socket)?).expect("a known frame") {
         ToGuest::Answer(answer) => Some(answer),
-        ToGuest::Start(_) => panic!("not a start"),
+        ToGuest::Start(_) | ToGuest::Cell(_) | ToGuest::Interrupt => panic!("not an answer"),
     }
 }
 

@@ -87,7 +87,9 @@ fn job(mut channel: &UnixStream) -> io::Result<Job> {
     channel.read_exact(&mut body)?;
     match ToGuest::decode(&body).map_err(io::Error::other)? {
         ToGuest::Start(job) => Ok(job),
-        ToGuest::Answer(_) => Err(io::ErrorKind::InvalidData.into()),
+        ToGuest::Answer(_) | ToGuest::Cell(_) | ToGuest::Interrupt => {
+            Err(io::ErrorKind::InvalidData.into())
+        }
     }
 }
 

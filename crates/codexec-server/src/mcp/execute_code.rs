@@ -68,6 +68,7 @@ fn wanted(arguments: Map<String, Value>, policy: &Policy) -> Result<Wanted, Fiel
         language: language.unwrap_or(Language::TypeScript),
         code,
         input,
+        args: Vec::new(),
         working_dir,
         asked: Asked { wall, tool_calls, allowed_tools, allowed_servers },
     })

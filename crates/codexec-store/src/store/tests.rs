@@ -370,6 +370,7 @@ fn admitted(code: &str) -> Admitted {
         files: codexec_types::Files::default(),
     };
     let request = Request {
+        args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),

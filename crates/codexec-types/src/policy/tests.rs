@@ -14,6 +14,7 @@ fn policy() -> Policy {
 
 fn request(code: &str) -> Request {
     Request {
+        args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),

@@ -111,7 +111,7 @@ fn wanted(args: Exec) -> anyhow::Result<Wanted> {
         allowed_servers: None,
     };
     let working_dir = args.working_dir.as_deref().map(whole_path).transpose()?;
-    Ok(Wanted { language, code, input, working_dir, asked })
+    Ok(Wanted { language, code, input, args: Vec::new(), working_dir, asked })
 }
 
 /// A person may write it from where they are.
