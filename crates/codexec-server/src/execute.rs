@@ -2,9 +2,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Run, Usage, Workers};
 use codexec_gateway::{Caller, Gateway};
-use codexec_store::Finish;
+use codexec_store::{Begin, Finish};
 use codexec_types::{
-    Admitted, Answer, Ask, Changes, Ending, Event, ExecutionId, Limit, Limits, Outcome, Policy,
+    Admitted, Answer, Ask, Changes, Context, Ending, Event, ExecutionId, Limit, Limits, Outcome,
+    Policy, Principal, Written,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -53,7 +54,7 @@ pub struct Progress {
 /// What a drive leaves behind, also when it is broken off.
 #[derive(Default)]
 struct Trace {
-    output: String,
+    written: Written,
     images: Images,
     changes: Changes,
     limits_met: Vec<Limit>,
@@ -98,7 +99,16 @@ impl App {
         let begun = Instant::now();
         // Written before the start, so that a crash of ours leaves a trace.
         let store = self.records.store().await?;
-        store.begin(&id, &admitted, SystemTime::now()).await?;
+        let begin = Begin {
+            id: &id,
+            admitted: &admitted,
+            started: SystemTime::now(),
+            session: None,
+            script: None,
+            context: &Context::default(),
+            principal: &Principal::local(),
+        };
+        store.begin(begin).await?;
         let mut trace = Trace::default();
         let mut driven = self.drive(&admitted, &cancel, &progress, caller, &mut trace).await;
         if let Ok((run, _)) = &mut driven {
@@ -112,7 +122,7 @@ impl App {
         };
         let finish = Finish {
             ending,
-            output: &trace.output,
+            output: &trace.written,
             value,
             tool_calls: trace.usage.tool_calls,
             duration,
@@ -126,7 +136,8 @@ impl App {
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, finish).await?;
         let (outcome, limits) = (driven?, admitted.limits());
-        let Trace { output, images, changes, limits_met, usage, .. } = trace;
+        let Trace { written, images, changes, limits_met, usage, .. } = trace;
+        let output = written.text().to_owned();
         Ok(Execution { id, outcome, limits, output, images, changes, limits_met, usage, duration })
     }
 
@@ -146,7 +157,7 @@ impl App {
         loop {
             tokio::select! {
                 event = run.next() => match event {
-                    Event::Output { text, .. } => trace.output.push_str(&text),
+                    Event::Output { stream, text } => trace.written.push(stream, &text),
                     Event::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             progress.send_modify(|progress| progress.tool_calls += 1);
