@@ -2,7 +2,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use codexec_store::{Store, StoreError};
+use codexec_store::{Durability, Store, StoreError};
 use codexec_types::ExecutionId;
 use tokio::sync::OnceCell;
 
@@ -12,20 +12,25 @@ use tokio::sync::OnceCell;
 /// client. An opening that failed is tried again the next time.
 pub struct Records {
     home: PathBuf,
+    durability: Durability,
     store: OnceCell<Store>,
 }
 
 impl Records {
     /// `home` has to be there, and be its owner's alone.
     pub fn at(home: PathBuf) -> Records {
-        Records { home, store: OnceCell::new() }
+        Records { home, durability: Durability::default(), store: OnceCell::new() }
+    }
+
+    pub fn with_durability(self, durability: Durability) -> Records {
+        Records { durability, ..self }
     }
 
     /// Whoever opens it also takes over what servers that died have left.
     pub async fn store(&self) -> Result<&Store, StoreError> {
         let open = || async {
             make_private(&self.home.join("artifacts"));
-            let store = Store::open(&self.home.join("codexec.db")).await?;
+            let store = Store::open(&self.home.join("codexec.db"), self.durability).await?;
             let interrupted = store.interrupt_leftovers(SystemTime::now()).await?;
             if interrupted > 0 {
                 tracing::warn!(interrupted, "executions of a server that died are marked so");

@@ -1,21 +1,29 @@
 use std::{path::Path, sync::Arc, time::SystemTime};
 
-use codexec_types::{Admitted, ExecutionId};
+use codexec_types::{ExecutionId, SessionId};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    StoreError,
+    StoreError, calls,
     database::Database,
     error::Cause,
-    execution::{Counts, Execution, Finish, Summary},
-    executions::{self, Begun, Finished},
-    owner, schema,
+    execution::{Counts, Execution, Session, Summary},
+    owner,
+    query::{LogPage, LogQuery},
+    read,
+    record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall},
+    savepoint::atomically,
+    schema, search, sessions,
+    write::{Begun, Finished},
     writer::{self, Job},
 };
 
 /// The most that [`Store::recent`] gives.
 const RECENT_MAX: u32 = 1_000;
+
+/// The most that [`Store::sessions`] gives.
+const SESSIONS_MAX: u32 = 1_000;
 
 /// A longer text is left to the writer's thread.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -29,6 +37,8 @@ pub struct Store {
     path: Arc<Path>,
     owner: Arc<str>,
     owners: owner::Folder,
+    durability: Durability,
+    call_ends: Arc<calls::Waiting>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,20 +47,20 @@ struct Gone;
 
 impl Store {
     /// Creates the file if need be, readable by its owner only. Its folder is the caller's.
-    pub async fn open(path: &Path) -> Result<Store, StoreError> {
+    pub async fn open(path: &Path, durability: Durability) -> Result<Store, StoreError> {
         let path: Arc<Path> = path.into();
-        Store::start(Arc::clone(&path), owner::Folder::beside(&path), move || schema::open(&path))
-            .await
-    }
-
-    pub async fn in_memory() -> Result<Store, StoreError> {
-        let path = Path::new(":memory:").into();
-        Store::start(path, owner::Folder::nowhere(), schema::in_memory).await
+        let owners = owner::Folder::beside(&path);
+        let open = {
+            let path = Arc::clone(&path);
+            move || schema::open(&path, durability)
+        };
+        Store::start(path, owners, durability, open).await
     }
 
     async fn start(
         path: Arc<Path>,
         owners: owner::Folder,
+        durability: Durability,
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
     ) -> Result<Store, StoreError> {
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
@@ -80,42 +90,117 @@ impl Store {
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner) = is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
-        Ok(Store { database, jobs, path, owner: owner.into(), owners })
+        let call_ends = Arc::default();
+        Ok(Store { database, jobs, path, owner: owner.into(), owners, durability, call_ends })
     }
 
-    /// Writes down that `id` is about to run, before anything of it runs.
-    pub async fn begin(
-        &self,
-        id: &ExecutionId,
-        admitted: &Admitted,
-        started: SystemTime,
-    ) -> Result<(), StoreError> {
-        let begun = Begun::new(id, admitted, started);
+    /// Writes down that an execution is about to run, before anything of it runs.
+    pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
+        let begun = Begun::new(&begin);
         let owner = Arc::clone(&self.owner);
         self.write(begun.text_bytes(), move |conn| begun.insert(conn, &owner)).await
+    }
+
+    /// Writes down that a tool call of `id` is about to go out, before it does. Calls are numbered
+    /// by the caller.
+    pub async fn begin_call(
+        &self,
+        id: &ExecutionId,
+        number: u32,
+        call: &ToolCall<'_>,
+    ) -> Result<(), StoreError> {
+        let begun = calls::Begun::new(id, number, call);
+        let is_running = self.write(begun.text_bytes(), move |conn| begun.insert(conn)).await?;
+        if is_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
+    }
+
+    /// Notes how a tool call of `id` ended. Written with the end of its execution at the latest.
+    pub async fn finish_call(&self, id: &ExecutionId, number: u32, end: CallEnd<'_>) {
+        if !self.call_ends.push(id, calls::Ended::new(number, &end)) {
+            return;
+        }
+        let (execution, ends) = (id.clone(), self.call_ends.take(id));
+        let written = self.queue(move |conn| {
+            atomically(conn, || ends.iter().try_for_each(|end| end.update(conn, &execution)))
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "how tool calls of {id} ended cannot be written");
+        }
     }
 
     /// Writes down how `id` ended. Only the first time: a second end changes nothing and is
     /// an error.
     pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
-        let finished = Finished::new(id, finish);
-        let was_running =
-            self.write(finished.text_bytes(), move |conn| finished.update(conn)).await?;
+        let finished = Finished::new(id, &finish);
+        let ends = self.call_ends.take(id);
+        let was_running = self
+            .write(finished.text_bytes(), move |conn| {
+                if ends.is_empty() {
+                    return finished.update(conn);
+                }
+                atomically(conn, || {
+                    ends.iter().try_for_each(|end| end.update(conn, &finished.id))?;
+                    finished.update(conn)
+                })
+            })
+            .await?;
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
+    }
+
+    pub async fn session_started(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
+        let started = sessions::Started::new(start);
+        let owner = Arc::clone(&self.owner);
+        self.write(0, move |conn| started.insert(conn, &owner)).await
+    }
+
+    pub async fn session_package(
+        &self,
+        session: &SessionId,
+        name: &str,
+        version: Option<&str>,
+        is_ok: bool,
+        at: SystemTime,
+    ) -> Result<(), StoreError> {
+        let (name, version) = (name.to_owned(), version.map(str::to_owned));
+        let installed = sessions::Installed { session: session.clone(), name, version, is_ok, at };
+        let owner = Arc::clone(&self.owner);
+        self.write(0, move |conn| installed.insert(conn, &owner)).await
+    }
+
+    /// Says whether it lived until now: a second end changes nothing.
+    pub async fn session_ended(
+        &self,
+        session: &SessionId,
+        reason: &'static str,
+        at: SystemTime,
+        executions: u32,
+    ) -> Result<bool, StoreError> {
+        let session = session.clone();
+        self.write(0, move |conn| sessions::end(conn, &session, reason, at, executions)).await
+    }
+
+    /// The newest sessions, ended ones too; 1,000 at most.
+    pub async fn sessions(&self, limit: u32) -> Result<Vec<Session>, StoreError> {
+        self.read(move |conn| sessions::list(conn, limit.min(SESSIONS_MAX))).await
+    }
+
+    pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
+        let query = query.clone();
+        self.read(move |conn| search::search(conn, &query)).await
     }
 
     pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
         let id = id.clone();
-        self.read(move |conn| executions::get(conn, &id)).await
+        self.read(move |conn| read::get(conn, &id)).await
     }
 
     /// The newest executions, without their texts; 1,000 at most.
     pub async fn recent(&self, limit: u32) -> Result<Vec<Summary>, StoreError> {
-        self.read(move |conn| executions::recent(conn, limit.min(RECENT_MAX))).await
+        self.read(move |conn| read::recent(conn, limit.min(RECENT_MAX))).await
     }
 
     pub async fn counts(&self) -> Result<Counts, StoreError> {
-        self.read(executions::counts).await
+        self.read(read::counts).await
     }
 
     /// Ends the executions whose server died while they ran, as `failed` with the code
@@ -123,7 +208,10 @@ impl Store {
     pub async fn interrupt_leftovers(&self, now: SystemTime) -> Result<u64, StoreError> {
         let owners = self.owners.clone();
         let changed = self.queue(move |conn| {
-            let changed = executions::interrupt(conn, &owners, now)?;
+            let changed = atomically(conn, || {
+                sessions::end_of_the_dead(conn, &owners, now)?;
+                read::interrupt(conn, &owners, now)
+            })?;
             owners.tidy();
             Ok(changed)
         });
@@ -137,7 +225,9 @@ impl Store {
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         // Who comes later does not overtake who waits.
-        let is_free = self.jobs.capacity() == writer::QUEUE && text_bytes <= AT_ONCE_BYTES;
+        let is_free = self.durability == Durability::Process
+            && self.jobs.capacity() == writer::QUEUE
+            && text_bytes <= AT_ONCE_BYTES;
         let done = if is_free { self.database.at_once(&work) } else { None };
         let result = match done {
             Some(result) => result.map_err(|err| -> Cause { Arc::new(err) }),
