@@ -149,9 +149,9 @@ fn every_length_has_an_end() {
     assert!(pip(&format!("a=={}", "1".repeat(64))).is_ok());
     assert!(pip(&format!("a=={}", "1".repeat(65))).is_err());
     assert!(npm(&format!("a@{}", "1".repeat(65))).is_err());
-    assert!(pip(&format!("a{}", vec![">1"; 8].join(","))).is_ok());
-    assert!(pip(&format!("a{}", vec![">1"; 9].join(","))).is_err());
-    assert!(pip(&format!("a[{}]", vec!["b"; 9].join(","))).is_err());
+    assert!(pip(&format!("a{}", [">1"; 8].join(","))).is_ok());
+    assert!(pip(&format!("a{}", [">1"; 9].join(","))).is_err());
+    assert!(pip(&format!("a[{}]", ["b"; 9].join(","))).is_err());
     let Err(InvalidPackage::Pip { text }) = pip(&" ".repeat(9_000)) else { panic!("taken") };
     assert_eq!(text.len(), 80);
 }
