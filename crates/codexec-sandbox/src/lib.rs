@@ -38,8 +38,8 @@ pub use ask::ask_program;
 pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
-    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper, pair as packet_pair,
-    receive as receive_packet, send as send_packet,
+    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, PROXY_PORT, Program, ToKeeper,
+    pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
 pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};

@@ -218,7 +218,8 @@ impl App {
     ) -> Result<Guest, ExecuteError> {
         match turn {
             Some(mut turn) => {
-                turn.run.send(admitted)?;
+                let number = turn.number;
+                turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
                 Ok(Guest::Kept(turn))
             }
             None => {

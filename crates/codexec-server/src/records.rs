@@ -3,8 +3,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use codexec_store::{Durability, Store, StoreError};
-use codexec_types::ExecutionId;
+use codexec_types::{ExecutionId, SessionId};
 use tokio::sync::OnceCell;
+
+use crate::snapshots::Snapshots;
 
 /// What is kept of executions: the store, and a folder for the files that each left.
 ///
@@ -38,6 +40,15 @@ impl Records {
             Ok(store)
         };
         self.store.get_or_try_init(open).await
+    }
+
+    /// Where a session's own packages are, as long as it is open.
+    pub(crate) fn packages_of(&self, id: &SessionId) -> PathBuf {
+        self.home.join("sessions").join(id.as_str()).join("packages")
+    }
+
+    pub(crate) fn snapshots(&self) -> Snapshots {
+        Snapshots::at(self.home.join("snapshots"))
     }
 
     /// Where the files that this execution left are kept, if it left any.

@@ -21,8 +21,6 @@ pub(crate) use self::session::Turn;
 pub use self::session::{Session, SessionInfo};
 use crate::Records;
 
-/// How often an idle session is looked at.
-const LOOK: Duration = Duration::from_secs(1);
 /// How many that have ended are remembered, so that who comes back hears why.
 const REMEMBERED: usize = 200;
 
@@ -70,7 +68,7 @@ pub(crate) struct Place(OwnedSemaphorePermit);
 #[derive(Clone, Copy, Debug)]
 pub struct Closed {
     pub duration: Duration,
-    pub executions: u64,
+    pub executions: u32,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -131,7 +129,8 @@ impl Sessions {
     pub(crate) fn add(&self, opening: Opening, run: Run) -> Arc<Session> {
         let session = Arc::new(Session::new(opening, run));
         lock(&self.0.open).insert(session.id.clone(), Arc::clone(&session));
-        tokio::spawn(watch(Arc::downgrade(&self.0), Arc::clone(&session)));
+        let watched = watch(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
+        tokio::spawn(watched);
         session
     }
 
@@ -219,17 +218,13 @@ impl Table {
 }
 
 /// Ends a session that nobody uses, or whose worker has ended by itself. Ends with it.
-async fn watch(table: Weak<Table>, session: Arc<Session>) {
-    loop {
-        tokio::select! {
-            () = session.closing().cancelled() => return,
-            () = tokio::time::sleep(LOOK) => {}
-        }
-        let Some(table) = table.upgrade() else { return };
-        if let Some(reason) = session.is_due(table.settings.idle) {
-            table.end(&session, &reason).await;
-            return;
-        }
+async fn watch(table: Weak<Table>, session: Arc<Session>, idle: Duration) {
+    let reason = tokio::select! {
+        () = session.closing().cancelled() => return,
+        reason = session.due(idle) => reason,
+    };
+    if let Some(table) = table.upgrade() {
+        table.end(&session, reason).await;
     }
 }
 

@@ -69,7 +69,7 @@ impl App {
             principal: &client.principal,
             language,
             name: name.as_deref(),
-            pid: run.pid(),
+            pid: run.pid().and_then(|pid| u32::try_from(pid).ok()),
             working_dir: admitted.working_dir().map(|dir| dir.found.path.as_path()),
             context: &client.context,
             at: SystemTime::now(),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Over, Run};
 use codexec_types::{Language, Principal, SessionId};
-use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::recorded::{Recorded, Recording};
@@ -27,6 +27,8 @@ pub struct Session {
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
     turns: Arc<Semaphore>,
+    /// Whoever watches it meanwhile is to let it go.
+    wanted: Notify,
     state: Mutex<State>,
     closing: CancellationToken,
     _place: Place,
@@ -34,7 +36,7 @@ pub struct Session {
 
 struct State {
     last_used: (Instant, SystemTime),
-    executions: u64,
+    executions: u32,
     memory_bytes: u64,
     packages: Vec<String>,
     recording: Recording,
@@ -49,7 +51,7 @@ pub struct SessionInfo {
     pub name: Option<String>,
     pub started: SystemTime,
     pub last_used: SystemTime,
-    pub executions: u64,
+    pub executions: u32,
     pub pid: Option<i32>,
     pub memory_bytes: u64,
     pub packages: Vec<String>,
@@ -59,6 +61,8 @@ pub struct SessionInfo {
 pub(crate) struct Turn {
     pub(crate) session: Arc<Session>,
     pub(crate) run: OwnedMutexGuard<Run>,
+    /// Which execution of the session it is, from 1 on.
+    pub(crate) number: u32,
     _waited: OwnedSemaphorePermit,
 }
 
@@ -85,6 +89,7 @@ impl Session {
             }),
             run: Arc::new(tokio::sync::Mutex::new(run)),
             turns: Arc::new(Semaphore::new(MAX_WAITING)),
+            wanted: Notify::new(),
             closing: CancellationToken::new(),
             _place: place,
         }
@@ -97,6 +102,7 @@ impl Session {
     ) -> Result<Turn, SessionError> {
         let busy = |_| SessionError::Busy { id: self.id.clone(), max: MAX_WAITING };
         let waited = Arc::clone(&self.turns).try_acquire_owned().map_err(busy)?;
+        self.wanted.notify_one();
         let run = tokio::select! {
             run = Arc::clone(&self.run).lock_owned() => run,
             () = cancel.cancelled() => return Err(SessionError::Cancelled(self.id.clone())),
@@ -107,8 +113,13 @@ impl Session {
         }
         state.executions += 1;
         state.last_used = (Instant::now(), SystemTime::now());
+        let number = state.executions;
         drop(state);
-        Ok(Turn { session: Arc::clone(self), run, _waited: waited })
+        Ok(Turn { session: Arc::clone(self), run, number, _waited: waited })
+    }
+
+    pub(crate) fn ended(&self, over: Over) -> SessionError {
+        SessionError::Ended { id: self.id.clone(), reason: reason(over).to_owned() }
     }
 
     pub(crate) fn info(&self) -> SessionInfo {
@@ -143,17 +154,22 @@ impl Session {
         &self.closing
     }
 
-    /// Why it should end now, if it should. An execution under way, or one that waits, keeps it.
-    pub(super) fn is_due(&self, idle: Duration) -> Option<String> {
-        let mut run = self.run.try_lock().ok()?;
-        run.look_while_idle();
-        let mut state = lock(&self.state);
-        state.memory_bytes = run.memory_bytes();
-        if let Some(over) = run.is_over() {
-            return Some(reason(over).to_owned());
+    /// Waits until it should end: nobody has used it for so long, or its worker has ended by
+    /// itself. Gives way to whoever wants to use it.
+    pub(super) async fn due(&self, idle: Duration) -> &'static str {
+        loop {
+            let mut run = self.run.lock().await;
+            let until = {
+                let mut state = lock(&self.state);
+                state.memory_bytes = run.memory_bytes();
+                state.last_used.0 + idle
+            };
+            tokio::select! {
+                over = run.idle() => return reason(over),
+                () = self.wanted.notified() => {}
+                () = tokio::time::sleep_until(until.into()) => return "idle_timeout",
+            }
         }
-        let is_waited_for = self.turns.available_permits() < MAX_WAITING;
-        (!is_waited_for && state.last_used.0.elapsed() >= idle).then(|| "idle_timeout".to_owned())
     }
 
     /// Stops what runs there, and waits until nothing of it is left.
@@ -183,7 +199,6 @@ impl Turn {
         let Turn { session, run, .. } = &self;
         let mut state = lock(&session.state);
         state.last_used = (Instant::now(), SystemTime::now());
-        state.memory_bytes = run.memory_bytes();
         if let Some(cell) = cell {
             state.recording.push(cell);
         }
@@ -195,11 +210,7 @@ impl Turn {
 fn reason(over: Over) -> &'static str {
     match over {
         Over::Exited => "process_exit",
-        Over::Memory => "memory_limit",
-        Over::Cpu => "cpu_limit",
-        Over::Timeout => "timeout",
-        Over::Cancelled => "cancelled",
-        Over::BadFrame => "protocol_error",
         Over::Closed => "manual",
+        over @ (Over::Stopped(_) | Over::Cancelled | Over::BadFrame) => over.code(),
     }
 }
