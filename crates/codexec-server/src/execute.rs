@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
 use crate::client::{Inside, MAX_DEPTH};
-use crate::sessions::{Recorded, Turn};
+use crate::sessions::Turn;
 use crate::{
     Client, ExecuteError, Images, InForce, Records, SessionError, SessionSettings, Sessions, Wanted,
 };

@@ -33,6 +33,8 @@ use crate::{App, Reply, Toolset, Toolsets, own};
 
 /// Our own tools never change while we run.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
+/// But scripts become tools, and cease to be.
+const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 
 /// One client's connection.
 #[derive(Clone)]
@@ -120,6 +122,9 @@ impl Server {
                 (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
                     return Ok(Ok(codexec::begin(&self.app, name, arguments, context)));
                 }
+                (Toolset::Codexec, name) if codexec::is_script(name) => {
+                    return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
+                }
                 (Toolset::Compact, "execute_code") => {
                     return Ok(Ok(execute_code::begin(&self.app, arguments, context)));
                 }
@@ -156,7 +161,7 @@ impl ServerHandler for Server {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().build();
         if let Some(tools) = &mut capabilities.tools
-            && self.toolsets.has(Toolset::Direct)
+            && (self.toolsets.has(Toolset::Direct) || self.toolsets.has(Toolset::Codexec))
         {
             tools.list_changed = Some(true);
         }
@@ -172,7 +177,11 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let own = self.own_tools();
+        let mut own = self.own_tools();
+        if self.toolsets.has(Toolset::Codexec) {
+            let scripts = self.app.scripts.exposed().await.unwrap_or_default();
+            own.extend(codexec::script_tools(&scripts));
+        }
         if self.toolsets.has(Toolset::Direct) {
             let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
             let list = direct::list(&self.app, own, request, &self.told, &context).await?;
@@ -180,7 +189,8 @@ impl ServerHandler for Server {
             return Ok(ListToolsResult::default());
         }
         let mut list = ListToolsResult::with_all_items(own);
-        list.ttl_ms = Some(TOOLS_TTL_MS);
+        let may_change = self.toolsets.has(Toolset::Codexec);
+        list.ttl_ms = Some(if may_change { SCRIPTS_TTL_MS } else { TOOLS_TTL_MS });
         Ok(list)
     }
 

@@ -42,9 +42,13 @@ impl Records {
         self.store.get_or_try_init(open).await
     }
 
-    /// Where a session's own packages are, as long as it is open.
-    pub(crate) fn packages_of(&self, id: &SessionId) -> PathBuf {
-        self.home.join("sessions").join(id.as_str()).join("packages")
+    /// A new folder for a session's own packages. It is removed with the session.
+    pub(crate) async fn folder_for(&self, id: &SessionId) -> std::io::Result<PathBuf> {
+        let folder = self.home.join("sessions").join(id.as_str());
+        let made = folder.clone();
+        let make = move || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(made);
+        tokio::task::spawn_blocking(make).await.map_err(std::io::Error::other)??;
+        Ok(folder)
     }
 
     pub(crate) fn snapshots(&self) -> Snapshots {

@@ -62,7 +62,9 @@ pub(crate) struct Opening {
 }
 
 /// The right to open one.
-pub(crate) struct Place(OwnedSemaphorePermit);
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+}
 
 /// What a session came to.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +124,7 @@ impl Sessions {
 
     pub(crate) fn place(&self) -> Result<Place, SessionError> {
         let full = |_| SessionError::Full { max: self.0.settings.max };
-        Arc::clone(&self.0.places).try_acquire_owned().map(Place).map_err(full)
+        Arc::clone(&self.0.places).try_acquire_owned().map(|permit| Place { _permit: permit }).map_err(full)
     }
 
     /// From here on it can be found, and ends by itself when nobody uses it.
@@ -187,18 +189,18 @@ impl Sessions {
     }
 
     /// Ends it, and with it what runs there. `None` if somebody else was faster.
-    pub(crate) async fn end(&self, session: &Arc<Session>, reason: &str) -> Option<Closed> {
+    pub(crate) async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
         self.0.end(session, reason).await
     }
 
-    pub(crate) async fn end_all(&self, reason: &str) {
+    pub(crate) async fn end_all(&self, reason: &'static str) {
         let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
         futures::future::join_all(open.iter().map(|session| self.0.end(session, reason))).await;
     }
 }
 
 impl Table {
-    async fn end(&self, session: &Arc<Session>, reason: &str) -> Option<Closed> {
+    async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
         lock(&self.open).remove(&session.id)?;
         {
             let mut ended = lock(&self.ended);

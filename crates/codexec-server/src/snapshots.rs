@@ -1,5 +1,6 @@
 //! Sessions that were kept under a name, as files.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -66,7 +67,7 @@ impl Snapshots {
     pub(crate) async fn save(self, snapshot: Snapshot) -> Result<(), SnapshotError> {
         blocking(move || {
             let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
-            if codexec_store::masked(&text).len() != text.len() {
+            if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
                 return Err(SnapshotError::Secret);
             }
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use codexec_types::Written;
 
-pub(crate) fn mask(text: &str) -> Cow<'_, str> {
+pub fn mask(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 

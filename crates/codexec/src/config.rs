@@ -4,6 +4,7 @@ mod file;
 mod files;
 mod gateway;
 mod guests;
+mod keeping;
 mod limits;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use codexec_exec::Python;
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
+use codexec_server::SessionSettings;
 use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
 
 pub(crate) use file::File;
@@ -31,6 +33,9 @@ pub(crate) struct Config {
     pub(crate) warm_workers: usize,
     pub(crate) upstreams: Upstreams,
     pub(crate) discovery: Discovery,
+    pub(crate) sessions: SessionSettings,
+    /// Where saved scripts are.
+    pub(crate) scripts: PathBuf,
 }
 
 /// `tools.allowed`, as written.
@@ -106,6 +111,8 @@ impl Config {
             warm_workers: usize::try_from(warm).unwrap_or(1),
             upstreams: gateway::upstreams(&file.gateway)?,
             discovery: gateway::discovery(&file.discovery)?,
+            sessions: keeping::sessions(&file.sessions)?,
+            scripts: keeping::scripts(&file.scripts, place)?,
         })
     }
 }

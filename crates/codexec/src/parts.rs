@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
+use codexec_scripts::Library;
 use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
@@ -113,7 +114,9 @@ impl Parts {
             allowed: self.config.allowed,
             home: self.home,
         };
-        Ok((App::new(self.config.policy, workers, self.gateway, records), reload))
+        let scripts = Library::at(self.config.scripts);
+        let (policy, sessions) = (self.config.policy, self.config.sessions);
+        Ok((App::new(policy, workers, self.gateway, records, sessions, scripts), reload))
     }
 }
 

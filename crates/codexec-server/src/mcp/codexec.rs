@@ -1,19 +1,21 @@
 //! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each is one of our own
 //! functions, and its text is the function's JSON.
 
+mod exposed;
 mod tools;
 
 use std::sync::Arc;
 
 use codexec_types::{Context, Image};
-use rmcp::RoleServer;
+use rmcp::{ErrorData, RoleServer};
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::tools::{exposed, tools};
+pub(super) use self::exposed::{is_one as is_script, tools as script_tools};
+pub(super) use self::tools::tools;
 use super::talk::{self, Said, Talk, Watched};
 use crate::own::{OwnError, Owned};
 use crate::{App, Client, Progress};
@@ -24,9 +26,37 @@ pub(super) fn begin(
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Talk {
-    let name = name.to_owned();
+    let (name, peer) = (name.to_owned(), context.peer.clone());
     talk(app, context, move |app, client| async move {
-        Said::Ours(Box::new(result(app.own(&name, arguments, &client).await)))
+        let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
+        let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
+        let owned = app.own(&name, arguments, &client).await;
+        // The client's list may be another one now.
+        if changes_scripts && app.scripts.exposed().await.ok() != before {
+            let _ = peer.notify_tool_list_changed().await;
+        }
+        Said::Ours(Box::new(result(owned)))
+    })
+}
+
+/// A script that is a tool: its arguments are the script's `input`.
+pub(super) fn begin_script(
+    app: &Arc<App>,
+    tool: &str,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    let tool = tool.to_owned();
+    talk(app, context, move |app, client| async move {
+        let scripts = app.scripts.exposed().await.unwrap_or_default();
+        let Some(script) = exposed::find(&scripts, &tool) else {
+            let message = format!("there is no tool {tool:?} here; tools/list has all there are");
+            return Said::Refused(ErrorData::invalid_params(message, None));
+        };
+        let mut args = Map::new();
+        args.insert("name".to_owned(), script.name.clone().into());
+        args.insert("input".to_owned(), Value::Object(arguments));
+        Said::Ours(Box::new(result(app.own("run_script", args, &client).await)))
     })
 }
 

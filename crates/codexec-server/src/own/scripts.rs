@@ -1,4 +1,4 @@
-use codexec_scripts::{Draft, Meta};
+use codexec_scripts::{Draft, Filter, Meta};
 use codexec_types::Language;
 use serde_json::{Value, json};
 
@@ -83,7 +83,9 @@ impl App {
         let limit = fields.number("limit", 1..=MAX_LISTED)?.unwrap_or(DEFAULT_LISTED);
         let offset = fields.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or(0);
         fields.finish()?;
-        let listed = self.scripts.list(language, tag, size(limit), size(offset)).await?;
+        let (limit, offset) = (size(limit), size(offset));
+        let filter = Filter { language, tag, limit, offset };
+        let listed = self.scripts.list(filter).await?;
         let scripts: Vec<Value> = listed.scripts.iter().map(listed_script).collect();
         let mut value = json!({"scripts": scripts, "total_count": listed.total});
         if let (Some(fields), false) = (value.as_object_mut(), listed.notes.is_empty()) {

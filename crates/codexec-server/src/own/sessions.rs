@@ -56,7 +56,9 @@ impl App {
             .admit_session(request, &self.gateway.server_names())
             .map_err(crate::ExecuteError::from)?;
         let admitted = within(admitted, client)?;
-        let folder = self.records.packages_of(&id);
+        let folder = self.records.folder_for(&id).await.map_err(|error| {
+            OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
+        })?;
         let store = self.records.store().await?;
         let servers = self.visible_servers(&admitted);
         let mut run = self

@@ -67,7 +67,7 @@ pub(crate) struct Turn {
 }
 
 impl Session {
-    pub(super) fn new(opening: Opening, run: Run) -> Session {
+    pub(super) fn new(opening: Opening, mut run: Run) -> Session {
         let Opening { id, principal, language, name, folder, place } = opening;
         let now = (Instant::now(), SystemTime::now());
         Session {
@@ -173,7 +173,7 @@ impl Session {
     }
 
     /// Stops what runs there, and waits until nothing of it is left.
-    pub(super) async fn close(&self, reason: &str) -> Closed {
+    pub(super) async fn close(&self, reason: &'static str) -> Closed {
         self.closing.cancel();
         let mut run = self.run.lock().await;
         run.close().await;

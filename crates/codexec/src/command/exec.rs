@@ -3,12 +3,12 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::Caller;
-use codexec_server::{Budget, ExecuteError, Execution, Progress, Wanted, explanation, reply};
+use codexec_server::{
+    Budget, Client, ExecuteError, Execution, Progress, Wanted, explanation, reply,
+};
 use codexec_types::{Asked, Json, Language, Outcome, Refusal};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::cli::Exec;
 use crate::parts::Parts;
@@ -22,17 +22,17 @@ pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode
     // The user's own word; what is forbidden stays so.
     parts.config.policy.files.allowed.extend(wanted.working_dir.clone());
     let app = parts.app()?;
-    let cancel = CancellationToken::new();
-    let (progress, watched) = watch::channel(Progress::default());
+    let client = Client::local();
+    let watched = client.progress.subscribe();
     let executed = {
-        let running = app.execute(wanted, cancel.clone(), progress, Caller::default());
+        let running = app.execute(wanted, &client);
         tokio::pin!(running);
         let shown = show(watched);
         tokio::pin!(shown);
         loop {
             tokio::select! {
                 executed = &mut running => break executed,
-                _ = tokio::signal::ctrl_c() => cancel.cancel(),
+                _ = tokio::signal::ctrl_c() => client.cancel.cancel(),
                 never = &mut shown => match never {},
             }
         }
@@ -111,7 +111,11 @@ fn wanted(args: Exec) -> anyhow::Result<Wanted> {
         allowed_servers: None,
     };
     let working_dir = args.working_dir.as_deref().map(whole_path).transpose()?;
-    Ok(Wanted { language, code, input, args: Vec::new(), working_dir, asked })
+    let mut wanted = Wanted::new(language, code);
+    wanted.input = input;
+    wanted.working_dir = working_dir;
+    wanted.asked = asked;
+    Ok(wanted)
 }
 
 /// A person may write it from where they are.
@@ -186,7 +190,7 @@ fn as_value(execution: &Execution) -> Value {
     json!({
         "ok": is_fine,
         "id": execution.id.as_str(),
-        "output": execution.output,
+        "output": execution.output.text(),
         what: came_of_it,
         "exit_code": exit_code,
         "artifacts": execution.changes,

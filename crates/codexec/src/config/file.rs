@@ -21,6 +21,8 @@ pub(crate) struct File {
     pub(super) environment: BTreeMap<String, String>,
     pub(super) sandbox: Sandbox,
     pub(super) workers: Workers,
+    pub(super) sessions: Sessions,
+    pub(super) scripts: Scripts,
     pub(super) tools: Tools,
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
@@ -87,6 +89,22 @@ pub(super) struct Sandbox {
 pub(super) struct Workers {
     pub(super) max: Option<u64>,
     pub(super) warm: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Sessions {
+    /// How many may be open at once.
+    pub(super) max: Option<u64>,
+    /// How long one may wait for its next execution.
+    pub(super) idle_s: Option<u64>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Scripts {
+    /// Not set: `scripts` where our own state is.
+    pub(super) folder: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]

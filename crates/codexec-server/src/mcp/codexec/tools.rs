@@ -1,6 +1,5 @@
 //! What a client is told of the tools. Small: every agent pays for it in every conversation.
 
-use codexec_scripts::Meta;
 use codexec_types::Language;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -133,16 +132,6 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             reads("Get log"),
         ),
     ]
-}
-
-/// Scripts that are tools of their own.
-pub(in crate::mcp) fn exposed(scripts: &[Meta]) -> Vec<Tool> {
-    let tools = scripts.iter().map(|meta| {
-        let parameters = meta.parameters.clone().unwrap_or_else(|| json!({"type": "object"}));
-        let annotations = ToolAnnotations::with_title(meta.name.clone()).open_world(true);
-        tool(format!("script_{}", meta.slug()), meta.description.clone(), parameters, annotations)
-    });
-    tools.collect()
 }
 
 fn script() -> Value {
