@@ -1,0 +1,265 @@
+//! All scripts, in memory, and the `index.json` that is made from them.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    time::{Duration, Instant},
+};
+
+use codexec_types::nearest;
+use serde::{Deserialize, de::IgnoredAny};
+
+use crate::{
+    ScriptError,
+    dir::Stamp,
+    folder::{Loaded, Root, Stamps, is_temporary},
+    meta::Meta,
+    name::ScriptName,
+    search::Places,
+};
+
+pub(crate) const MAX_SCRIPTS: usize = 10_000;
+
+const INDEX: &str = "index.json";
+/// More than 10,000 scripts with long descriptions come to; a larger one is not ours.
+const MAX_INDEX_BYTES: u64 = 256 << 20;
+const SHOWN_PROBLEMS: usize = 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Catalogue {
+    entries: BTreeMap<String, Entry>,
+    /// Folders that are not listed, with a sentence each.
+    problems: BTreeMap<String, String>,
+    /// The folder and the index as they were at the last look.
+    seen: Option<(Stamp, Option<Stamp>)>,
+    looked: Option<Instant>,
+    is_over_full: bool,
+    /// What happened to the index, until somebody was told.
+    rebuilt: Option<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) meta: Meta,
+    pub(crate) places: Places,
+    /// The metadata as it stands in the index.
+    line: String,
+    stamps: Stamps,
+    is_settled: bool,
+}
+
+/// What a look at the folder has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looked {
+    Fine,
+    /// Something must be written, for which the lock is needed.
+    HasWork,
+}
+
+/// How `index.json` stands to the folders.
+enum Index {
+    Fits,
+    /// It can be read, and says something else.
+    Stale,
+    Missing,
+    Broken(String),
+}
+
+impl Catalogue {
+    /// Learns what has changed. The folder and the index are looked at always, every single file
+    /// only when they have changed or `pause` has passed since the last time.
+    pub(crate) fn look(&mut self, root: &Root, pause: Duration) -> io::Result<Looked> {
+        let seen = self.stamps(root)?;
+        let is_recent = self.looked.is_some_and(|at| at.elapsed() < pause);
+        if is_recent && self.seen == Some(seen) {
+            return Ok(Looked::Fine);
+        }
+        let (has_leftovers, has_unsettled) = self.look_closely(root)?;
+        let is_indexed = matches!(self.index(root), Index::Fits);
+        self.seen = Some(seen);
+        self.looked = Some(Instant::now());
+        match has_leftovers || has_unsettled || !is_indexed {
+            true => Ok(Looked::HasWork),
+            false => Ok(Looked::Fine),
+        }
+    }
+
+    /// Forgets everything: the folder is not there.
+    pub(crate) fn clear(&mut self) {
+        *self = Catalogue { rebuilt: self.rebuilt.take(), ..Catalogue::default() };
+    }
+
+    /// Makes versions of what was edited by hand, removes what a killed process has left, and
+    /// writes the index anew if it must be. Only under the lock.
+    pub(crate) fn mend(&mut self, root: &Root) -> Result<(), ScriptError> {
+        self.look_closely(root).map_err(root.failed("read"))?;
+        for name in root.dir.names().map_err(root.failed("read"))? {
+            if is_temporary(&name) {
+                root.dir.remove_tree(&name).map_err(root.failed("written"))?;
+            }
+        }
+        let unsettled: Vec<String> = self.unsettled();
+        for slug in unsettled {
+            if let Some(loaded) = root.settled(&slug)? {
+                tracing::info!(script = slug, "was edited by hand, or its save was cut short");
+                drop(loaded);
+                self.read_again(root, &slug);
+            }
+        }
+        let why = match self.index(root) {
+            Index::Fits => None,
+            Index::Stale => Some(None),
+            Index::Missing => Some(Some("was missing".to_owned())),
+            Index::Broken(problem) => Some(Some(format!("was broken ({problem})"))),
+        };
+        if let Some(why) = why {
+            self.write_index(root).map_err(root.failed("written"))?;
+            if let Some(why) = why {
+                tracing::warn!(why, "index.json of the scripts was rebuilt from the folders");
+                self.rebuilt = Some(format!("index.json {why}; it was rebuilt from the folders"));
+            }
+        }
+        self.seen = self.stamps(root).ok();
+        Ok(())
+    }
+
+    /// After a script was written or deleted. Only under the lock.
+    pub(crate) fn changed(&mut self, root: &Root, slug: &str) {
+        self.read_again(root, slug);
+        // The index can be made anew at any time; what was saved is saved.
+        if let Err(err) = self.write_index(root) {
+            tracing::warn!(error = %err, "index.json of the scripts cannot be written");
+        }
+        self.seen = self.stamps(root).ok();
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() + self.problems.len() >= MAX_SCRIPTS
+    }
+
+    pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
+        let names = self.entries.values().map(|entry| entry.meta.name.as_str());
+        nearest(name, names, 3).into_iter().map(str::to_owned).collect()
+    }
+
+    /// Sentences for whoever lists the scripts. That the index was rebuilt is told once.
+    pub(crate) fn notes(&mut self) -> Vec<String> {
+        let mut notes: Vec<String> = self.rebuilt.take().into_iter().collect();
+        notes.extend(self.problems.values().take(SHOWN_PROBLEMS).cloned());
+        if let Some(more) = self.problems.len().checked_sub(SHOWN_PROBLEMS).filter(|more| *more > 0)
+        {
+            notes.push(format!("{more} more folders cannot be used"));
+        }
+        if self.is_over_full {
+            notes.push(format!("only the first {MAX_SCRIPTS} scripts are read; delete some"));
+        }
+        notes
+    }
+
+    fn stamps(&self, root: &Root) -> io::Result<(Stamp, Option<Stamp>)> {
+        let folder = root.dir.stamp(".").ok_or(io::ErrorKind::NotFound)?;
+        Ok((folder, root.dir.stamp(INDEX)))
+    }
+
+    /// Whether a killed process has left something, and whether something was edited by hand.
+    fn look_closely(&mut self, root: &Root) -> io::Result<(bool, bool)> {
+        let names = root.dir.names()?;
+        let has_leftovers = names.iter().any(|name| is_temporary(name));
+        let visible = || names.iter().filter(|name| !name.starts_with('.') && *name != INDEX);
+        let slugs = || visible().filter(|name| ScriptName::is_slug(name));
+        self.is_over_full = slugs().count() > MAX_SCRIPTS;
+        self.problems.retain(|name, _| names.binary_search(name).is_ok());
+        self.entries.retain(|slug, _| names.binary_search(slug).is_ok());
+        for slug in slugs().take(MAX_SCRIPTS) {
+            if !self.entries.get(slug).is_some_and(|entry| entry.stamps.fit(&root.dir)) {
+                self.read_again(root, slug);
+            }
+        }
+        for name in visible().filter(|name| !ScriptName::is_slug(name)).take(SHOWN_PROBLEMS) {
+            if matches!(root.dir.enter(name), Ok(Some(_))) {
+                let problem = format!(
+                    "folder {name:?} is not read; name it with a-z 0-9 _ - only, in lower case"
+                );
+                self.problems.insert(name.clone(), problem);
+            }
+        }
+        Ok((has_leftovers, !self.unsettled().is_empty()))
+    }
+
+    fn read_again(&mut self, root: &Root, slug: &str) {
+        let was = self.problems.remove(slug);
+        self.entries.remove(slug);
+        match root.load(slug) {
+            Ok(Some(loaded)) => {
+                self.entries.insert(slug.to_owned(), Entry::new(loaded));
+            }
+            Ok(None) => {}
+            Err(err) => {
+                let problem = err.to_string();
+                if was.as_ref() != Some(&problem) {
+                    tracing::warn!(problem, "a script is hidden");
+                }
+                self.problems.insert(slug.to_owned(), problem);
+            }
+        }
+    }
+
+    fn unsettled(&self) -> Vec<String> {
+        let unsettled = self.entries.iter().filter(|(_, entry)| !entry.is_settled);
+        unsettled.map(|(slug, _)| slug.clone()).collect()
+    }
+
+    fn index(&self, root: &Root) -> Index {
+        #[derive(Deserialize)]
+        struct Indexed {
+            #[serde(rename = "scripts")]
+            _scripts: Vec<IgnoredAny>,
+        }
+        match root.dir.read(INDEX, MAX_INDEX_BYTES) {
+            Ok(None) if self.entries.is_empty() => Index::Fits,
+            Ok(None) => Index::Missing,
+            Ok(Some((text, _))) if text == self.rendered() => Index::Fits,
+            Ok(Some((text, _))) => match serde_json::from_str::<Indexed>(&text) {
+                Ok(_) => Index::Stale,
+                Err(err) => Index::Broken(err.to_string()),
+            },
+            Err(unfit) => Index::Broken(unfit.to_string()),
+        }
+    }
+
+    fn write_index(&self, root: &Root) -> io::Result<()> {
+        match root.dir.write(INDEX, &self.rendered()) {
+            // A folder stands there, which nothing of ours has made.
+            Err(err) if err.kind() == io::ErrorKind::IsADirectory => {
+                root.dir.rename(INDEX, "index.json.aside")?;
+                root.dir.write(INDEX, &self.rendered())
+            }
+            written => written,
+        }
+    }
+
+    /// A line for each script.
+    fn rendered(&self) -> String {
+        let lines: Vec<&str> = self.entries.values().map(|entry| entry.line.as_str()).collect();
+        format!("{{\"scripts\": [\n{}\n]}}\n", lines.join(",\n"))
+    }
+}
+
+impl Entry {
+    fn new(loaded: Loaded) -> Entry {
+        Entry {
+            places: Places::of(&loaded.meta, &loaded.code),
+            line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
+            meta: loaded.meta,
+            stamps: loaded.stamps,
+            is_settled: loaded.is_settled,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

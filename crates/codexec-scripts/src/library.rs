@@ -1,0 +1,368 @@
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use codexec_types::Language;
+use serde_json::Value;
+use tokio::{sync::Semaphore, task::spawn_blocking};
+
+use crate::{
+    Draft, Hit, Meta, Script, ScriptError, Version,
+    catalogue::{Catalogue, Looked, MAX_SCRIPTS},
+    dir::Dir,
+    folder::{Loaded, Root, file_name},
+    lock::Lock,
+    name::ScriptName,
+    parameters, search,
+};
+
+/// How long a writer waits for another process of ours.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+/// The same for what can be done another time.
+const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How long a file that somebody edits may go unseen in lists and searches.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The saved scripts of one folder. Cheap to clone; all work on files is done on threads that may
+/// wait, and what was begun is finished when the caller goes away.
+#[derive(Clone, Debug)]
+pub struct Library {
+    folder: PathBuf,
+    pause: Duration,
+    catalogue: Arc<Mutex<Catalogue>>,
+    /// One writer at a time in this process; the lock on the file is for the others.
+    turn: Arc<Semaphore>,
+}
+
+/// What a save has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    pub script_id: String,
+    pub name: String,
+    pub version: u32,
+    /// Of the code.
+    pub path: PathBuf,
+    pub saved_at: String,
+    /// Whether the name was not there before.
+    pub is_new: bool,
+}
+
+/// Which scripts, and which of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    pub language: Option<Language>,
+    pub tag: Option<String>,
+    pub offset: usize,
+    pub limit: usize,
+}
+
+/// A part of the library, in the order of the names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    pub scripts: Vec<Meta>,
+    /// How many fit, shown or not.
+    pub total: usize,
+    /// Sentences about what is wrong in the folder, and what was mended.
+    pub notes: Vec<String>,
+}
+
+impl Library {
+    /// Reads and makes nothing yet; the folder is made by the first save.
+    pub fn at(folder: PathBuf) -> Library {
+        Library::with_pause(folder, PAUSE)
+    }
+
+    pub(crate) fn with_pause(folder: PathBuf, pause: Duration) -> Library {
+        let turn = Arc::new(Semaphore::new(1));
+        Library { folder, pause, catalogue: Arc::default(), turn }
+    }
+
+    /// A new script, or the next version of one. A draft that says nothing new makes no version.
+    pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
+        let (name, meta, code) = draft.checked()?;
+        let pause = self.pause;
+        self.write(LOCK_WAIT, move |catalogue, root| {
+            let slug = &name.slug;
+            let old = root.settled(slug)?;
+            let is_new = old.is_none();
+            let meta = match old {
+                None => {
+                    catalogue.look(root, pause).map_err(root.failed("read"))?;
+                    if catalogue.is_full() {
+                        return Err(ScriptError::Full { most: MAX_SCRIPTS });
+                    }
+                    root.create(slug, meta, &code)?
+                }
+                Some(old) if old.meta.name != name.name => {
+                    return Err(ScriptError::NameTaken { given: name.name, taken: old.meta.name });
+                }
+                Some(old) => root.renew(&old, meta, &code)?,
+            };
+            catalogue.changed(root, slug);
+            Ok(Saved {
+                path: root.path.join(slug).join(file_name(meta.language)),
+                script_id: meta.script_id,
+                name: meta.name,
+                version: meta.version,
+                saved_at: meta.updated_at,
+                is_new,
+            })
+        })
+        .await
+    }
+
+    /// As it is on disk at this moment, or an earlier version of it.
+    pub async fn get(&self, name: &str, version: Option<u32>) -> Result<Script, ScriptError> {
+        let loaded = self.load(name).await?;
+        let current = loaded.meta.version;
+        let Some(version) = version.filter(|version| *version != current) else {
+            let (meta, code) = (loaded.meta.shown(), loaded.code);
+            return Ok(Script { meta, code, version: current });
+        };
+        let name = loaded.meta.name.clone();
+        self.blocking(move || {
+            let broken = |problem| ScriptError::Broken { slug: name.clone(), problem };
+            let kept = loaded.numbers().map_err(broken)?;
+            let earlier = match kept.contains(&version) {
+                true => loaded.earlier(version).map_err(broken)?,
+                false => None,
+            };
+            let script = earlier.ok_or_else(|| {
+                let name = loaded.meta.name.clone();
+                ScriptError::NoVersion { name, version, kept }
+            })?;
+            Ok(Script { meta: script.meta.shown(), ..script })
+        })
+        .await
+    }
+
+    /// The versions that are kept, newest first.
+    pub async fn versions(&self, name: &str) -> Result<Vec<Version>, ScriptError> {
+        let loaded = self.load(name).await?;
+        self.blocking(move || {
+            let slug = loaded.meta.name.clone();
+            let broken = |problem| ScriptError::Broken { slug: slug.clone(), problem };
+            let mut versions = Vec::new();
+            for number in loaded.numbers().map_err(broken)?.into_iter().rev() {
+                // One that was damaged by hand hides none of the others.
+                if let Ok(Some(script)) = loaded.earlier(number) {
+                    versions.push(Version {
+                        version: number,
+                        saved_at: script.meta.updated_at,
+                        language: script.meta.language,
+                        sha256: script.meta.sha256,
+                        is_current: number == loaded.meta.version,
+                    });
+                }
+            }
+            Ok(versions)
+        })
+        .await
+    }
+
+    pub async fn list(&self, filter: Filter) -> Result<Listed, ScriptError> {
+        self.refresh().await?;
+        self.with_catalogue(move |catalogue| {
+            let tag = filter.tag.map(|tag| tag.to_lowercase());
+            let fits = |meta: &Meta| {
+                filter.language.is_none_or(|language| meta.language == language)
+                    && tag.as_ref().is_none_or(|tag| {
+                        meta.tags.iter().any(|known| known.to_lowercase() == *tag)
+                    })
+            };
+            let fitting = || catalogue.entries().filter(|entry| fits(&entry.meta));
+            let total = fitting().count();
+            let page = fitting().skip(filter.offset).take(filter.limit);
+            let scripts = page.map(|entry| entry.meta.shown()).collect();
+            Ok(Listed { scripts, total, notes: catalogue.notes() })
+        })
+        .await
+    }
+
+    /// Best first. A query without a word in it finds everything.
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ScriptError> {
+        self.refresh().await?;
+        let query = query.to_owned();
+        self.with_catalogue(move |catalogue| Ok(search::search(catalogue.entries(), &query, limit)))
+            .await
+    }
+
+    /// The scripts that are tools of their own, in the order of their names.
+    pub async fn exposed(&self) -> Result<Vec<Meta>, ScriptError> {
+        self.refresh().await?;
+        self.with_catalogue(move |catalogue| {
+            let exposed = catalogue.entries().filter(|entry| entry.meta.expose);
+            Ok(exposed.map(|entry| entry.meta.shown()).collect())
+        })
+        .await
+    }
+
+    /// Takes a script away with all its versions, also one whose files are broken.
+    pub async fn delete(&self, name: &str) -> Result<(), ScriptError> {
+        let name = ScriptName::parse(name)?;
+        if self.root().await?.is_none() {
+            return Err(self.not_found(&name.name).await);
+        }
+        let slug = name.slug;
+        let was_there = self
+            .write(LOCK_WAIT, move |catalogue, root| {
+                let was_there = root.delete(&slug)?;
+                catalogue.changed(root, &slug);
+                Ok(was_there)
+            })
+            .await?;
+        if was_there { Ok(()) } else { Err(self.not_found(&name.name).await) }
+    }
+
+    /// Notes that a script was run.
+    pub async fn ran(&self, name: &str, at: SystemTime, ok: bool) -> Result<(), ScriptError> {
+        let name = ScriptName::parse(name)?;
+        let given = name.name.clone();
+        self.write(LOCK_WAIT, move |catalogue, root| {
+            let Some(loaded) = root.settled(&name.slug)? else {
+                let nearest = catalogue.nearest(&given);
+                return Err(ScriptError::NotFound { name: given, nearest });
+            };
+            root.note_run(loaded, at, ok)?;
+            catalogue.changed(root, &name.slug);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Whether this can be the input of a run. A script without parameters takes anything.
+    pub fn check_input(&self, meta: &Meta, input: &Value) -> Result<(), ScriptError> {
+        let Some(schema) = &meta.parameters else { return Ok(()) };
+        parameters::check(schema, input)
+            .map_err(|wrong| ScriptError::Input { name: meta.name.clone(), wrong })
+    }
+
+    async fn load(&self, name: &str) -> Result<Loaded, ScriptError> {
+        let ScriptName { name, slug } = ScriptName::parse(name)?;
+        let found = match self.root().await? {
+            Some(root) => {
+                let slug = slug.clone();
+                self.blocking(move || root.load(&slug)).await?
+            }
+            None => None,
+        };
+        let Some(loaded) = found else { return Err(self.not_found(&name).await) };
+        if loaded.is_settled {
+            return Ok(loaded);
+        }
+        let settled = self
+            .write(SHORT_LOCK_WAIT, move |catalogue, root| {
+                let settled = root.settled(&slug)?;
+                catalogue.changed(root, &slug);
+                Ok(settled)
+            })
+            .await;
+        match settled {
+            Ok(Some(settled)) => Ok(settled),
+            Ok(None) => Err(self.not_found(&name).await),
+            // A library that cannot be written can be read.
+            Err(err) => {
+                tracing::warn!(error = %err, script = name, "an edit makes no version yet");
+                Ok(loaded)
+            }
+        }
+    }
+
+    async fn not_found(&self, name: &str) -> ScriptError {
+        let name = name.to_owned();
+        if let Err(err) = self.refresh().await {
+            return err;
+        }
+        let nearest = {
+            let name = name.clone();
+            self.with_catalogue(move |catalogue| Ok(catalogue.nearest(&name))).await
+        };
+        ScriptError::NotFound { name, nearest: nearest.unwrap_or_default() }
+    }
+
+    /// Brings the catalogue up to date with the folder, and the folder with itself.
+    async fn refresh(&self) -> Result<(), ScriptError> {
+        let Some(root) = self.root().await? else {
+            return self
+                .with_catalogue(|catalogue| {
+                    catalogue.clear();
+                    Ok(())
+                })
+                .await;
+        };
+        let pause = self.pause;
+        let looked = self
+            .with_catalogue(move |catalogue| {
+                catalogue.look(&root, pause).map_err(root.failed("read"))
+            })
+            .await?;
+        if looked == Looked::HasWork
+            && let Err(err) = self.write(SHORT_LOCK_WAIT, Catalogue::mend).await
+        {
+            // A library that cannot be written can be read.
+            tracing::warn!(error = %err, "the script library cannot be mended");
+        }
+        Ok(())
+    }
+
+    /// `None`: nothing was ever saved.
+    async fn root(&self) -> Result<Option<Root>, ScriptError> {
+        let path = self.folder.clone();
+        self.blocking(move || match Dir::open(&path) {
+            Ok(dir) => Ok(Some(Root { dir, path })),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => {
+                let path = path.display().to_string();
+                Err(ScriptError::Files { path, doing: "read", source })
+            }
+        })
+        .await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        patience: Duration,
+        work: impl FnOnce(&mut Catalogue, &Root) -> Result<T, ScriptError> + Send + 'static,
+    ) -> Result<T, ScriptError> {
+        let failed = |source| ScriptError::Files {
+            path: self.folder.display().to_string(),
+            doing: "written",
+            source,
+        };
+        let turn = self.turn.clone().acquire_owned().await;
+        let lock = Lock::of(&self.folder, patience).await.map_err(failed)?;
+        let lock = lock.ok_or(ScriptError::Busy)?;
+        let root = self.root().await?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        self.with_catalogue(move |catalogue| {
+            let done = work(catalogue, &root);
+            drop((lock, turn));
+            done
+        })
+        .await
+    }
+
+    async fn with_catalogue<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Catalogue) -> Result<T, ScriptError> + Send + 'static,
+    ) -> Result<T, ScriptError> {
+        let catalogue = self.catalogue.clone();
+        self.blocking(move || work(&mut catalogue.lock().unwrap_or_else(PoisonError::into_inner)))
+            .await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, ScriptError> + Send + 'static,
+    ) -> Result<T, ScriptError> {
+        spawn_blocking(work).await.unwrap_or_else(|err| {
+            let path = self.folder.display().to_string();
+            Err(ScriptError::Files { path, doing: "used", source: io::Error::other(err) })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
