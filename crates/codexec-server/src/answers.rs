@@ -1,17 +1,15 @@
 //! What code asks while it runs: each call written down before it goes out, and answered by
 //! whoever it is for.
 
+use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
 use std::time::Instant;
 
 use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, Store, ToolCall};
-use codexec_types::{
-    Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome,
-};
+use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
 use serde_json::{Map, Value};
 
 use crate::sessions::{Recorded, Replay};
@@ -125,8 +123,9 @@ impl<'a> Answers<'a> {
             );
             return Err(refused(CallCode::ToolNotAllowed, message));
         }
-        let args: Map<String, Value> = serde_json::from_str(args.text())
-            .map_err(|_| refused(CallCode::InvalidArgs, "the arguments are no object".to_owned()))?;
+        let args: Map<String, Value> = serde_json::from_str(args.text()).map_err(|_| {
+            refused(CallCode::InvalidArgs, "the arguments are no object".to_owned())
+        })?;
         match self.app.own(name, args, self.client).await {
             Ok(owned) => Ok(Json::from_value(&owned.value)),
             Err(error) => Err(refused(error.call_code(), error.to_string())),

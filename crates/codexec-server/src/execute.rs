@@ -161,8 +161,7 @@ impl App {
                 let inside = client.from_inside(inside);
                 let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
                 let stop = guest.closing();
-                let outcome =
-                    self.drive(guest.run(), &answers, client, &stop, &mut trace).await;
+                let outcome = self.drive(guest.run(), &answers, client, &stop, &mut trace).await;
                 self.gather(guest.run(), &id, &mut trace).await;
                 let ended = match guest {
                     Guest::Kept(turn) => turn.done(answers.recorded(&outcome)),
@@ -211,11 +210,7 @@ impl App {
         })
     }
 
-    async fn start(
-        &self,
-        admitted: &Admitted,
-        turn: Option<Turn>,
-    ) -> Result<Guest, ExecuteError> {
+    async fn start(&self, admitted: &Admitted, turn: Option<Turn>) -> Result<Guest, ExecuteError> {
         match turn {
             Some(mut turn) => {
                 let number = turn.number;

@@ -32,7 +32,9 @@ pub use images::Images;
 pub use in_force::InForce;
 pub use records::Records;
 pub use reply::{Reply, explanation, failure, reply};
-pub use sessions::{Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions};
+pub use sessions::{
+    Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions,
+};
 pub use snapshots::SnapshotError;
 pub use tool_text::tool_text;
 pub use toolset::{NoToolset, Toolset, Toolsets};

@@ -124,7 +124,10 @@ impl Sessions {
 
     pub(crate) fn place(&self) -> Result<Place, SessionError> {
         let full = |_| SessionError::Full { max: self.0.settings.max };
-        Arc::clone(&self.0.places).try_acquire_owned().map(|permit| Place { _permit: permit }).map_err(full)
+        Arc::clone(&self.0.places)
+            .try_acquire_owned()
+            .map(|permit| Place { _permit: permit })
+            .map_err(full)
     }
 
     /// From here on it can be found, and ends by itself when nobody uses it.

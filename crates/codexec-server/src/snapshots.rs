@@ -36,11 +36,11 @@ pub enum SnapshotError {
     Language(Language),
     #[error("session_id: a snapshot holds at most {max} MiB of code and answers, and this session has more", max = crate::sessions::MAX_RECORD_BYTES >> 20)]
     TooLong,
-    #[error("session_id: its code or answers hold what looks like a secret, which is not kept on disk; take it out of the code, and hand it in as `input` of a later send")]
-    Secret,
     #[error(
-        "name: {0:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, `-` and `_`"
+        "session_id: its code or answers hold what looks like a secret, which is not kept on disk; take it out of the code, and hand it in as `input` of a later send"
     )]
+    Secret,
+    #[error("name: {0:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, `-` and `_`")]
     Name(String),
     #[error("name: there is no snapshot {0:?} of yours")]
     Unknown(String),

@@ -22,8 +22,8 @@ mod write;
 mod writer;
 
 pub use error::StoreError;
-pub use mask::mask;
 pub use execution::{Call, Counts, Execution, Kind, Session, Status, Summary};
+pub use mask::mask;
 pub use query::{Found, LogPage, LogQuery};
 pub use record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall};
 pub use store::Store;

@@ -7,9 +7,9 @@ mod tools;
 use std::sync::Arc;
 
 use codexec_types::{Context, Image};
-use rmcp::{ErrorData, RoleServer};
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;

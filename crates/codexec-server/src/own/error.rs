@@ -31,7 +31,10 @@ impl OwnError {
         let name: String = name.chars().take(80).collect();
         let all: Vec<&str> = TOOLS.into_iter().chain(OTHERS).collect();
         let near = nearest(&name, all.iter().copied(), 3).join(", ");
-        OwnError::new("TOOL_NOT_FOUND", format!("there is no function {name:?}; the nearest: {near}"))
+        OwnError::new(
+            "TOOL_NOT_FOUND",
+            format!("there is no function {name:?}; the nearest: {near}"),
+        )
     }
 
     #[must_use]

@@ -193,11 +193,7 @@ fn in_session(
 }
 
 /// What every way of running code takes.
-fn read_rest(
-    fields: &mut Fields,
-    policy: &Policy,
-    wanted: &mut Wanted,
-) -> Result<(), FieldError> {
+fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Result<(), FieldError> {
     wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     wanted.args = fields.texts("args")?.unwrap_or_default();
     wanted.working_dir = fields.text("working_dir")?.map(Into::into);
@@ -222,4 +218,3 @@ pub(super) fn version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
     let version = fields.number("version", 1..=u64::from(u32::MAX))?;
     Ok(version.and_then(|version| u32::try_from(version).ok()))
 }
-

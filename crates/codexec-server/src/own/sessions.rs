@@ -97,10 +97,12 @@ impl App {
             return Err(crate::SessionError::Itself(session.id.clone()).into());
         }
         let Some(closed) = self.sessions.end(&session, "manual").await else {
-            return Err(self.sessions.find(&handle, &client.principal).map_or_else(
-                OwnError::from,
-                |_| OwnError::invalid("session_id: it is being closed"),
-            ));
+            return Err(self
+                .sessions
+                .find(&handle, &client.principal)
+                .map_or_else(OwnError::from, |_| {
+                    OwnError::invalid("session_id: it is being closed")
+                }));
         };
         Ok(json!({
             "success": true,
@@ -110,11 +112,7 @@ impl App {
         }))
     }
 
-    pub(super) fn list_sessions(
-        &self,
-        fields: Fields,
-        client: &Client,
-    ) -> Result<Value, OwnError> {
+    pub(super) fn list_sessions(&self, fields: Fields, client: &Client) -> Result<Value, OwnError> {
         fields.finish()?;
         let sessions: Vec<Value> = self
             .sessions

@@ -89,10 +89,7 @@ impl Streams {
         let mut err = execution.output.stderr();
         match &execution.outcome {
             Outcome::Returned(_) | Outcome::Exited { .. } | Outcome::Stopped(Limit::Wall) => {}
-            Outcome::Threw(_)
-            | Outcome::Stopped(_)
-            | Outcome::Crashed(_)
-            | Outcome::Cancelled => {
+            Outcome::Threw(_) | Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => {
                 if !err.is_empty() && !err.ends_with('\n') {
                     err.push('\n');
                 }

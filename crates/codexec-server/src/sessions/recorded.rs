@@ -85,6 +85,10 @@ impl Recording {
     }
 
     pub(super) fn cells(&self) -> Result<Vec<Arc<Recorded>>, SnapshotError> {
-        if self.bytes > MAX_RECORD_BYTES { Err(SnapshotError::TooLong) } else { Ok(self.cells.clone()) }
+        if self.bytes > MAX_RECORD_BYTES {
+            Err(SnapshotError::TooLong)
+        } else {
+            Ok(self.cells.clone())
+        }
     }
 }

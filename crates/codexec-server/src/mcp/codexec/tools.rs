@@ -18,30 +18,39 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             "Run code once in a sandbox (no network) that can call every MCP tool: Python/JS \
              `await tools.server.tool(..)`, `search_tools(query)`, `help()`; Bash `mcp server \
              tool --arg x`.",
-            object(json!({
-                "language": languages(),
-                "code": text(),
-                "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
-                "working_dir": {"type": "string", "description": "whole path"},
-                "input": {"description": "any JSON, `input` in the code"},
-            }), &["language", "code"]),
+            object(
+                json!({
+                    "language": languages(),
+                    "code": text(),
+                    "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
+                    "working_dir": {"type": "string", "description": "whole path"},
+                    "input": {"description": "any JSON, `input` in the code"},
+                }),
+                &["language", "code"],
+            ),
             runs("Run code"),
         ),
         tool(
             "start_session",
             "Open a session that keeps variables, imports and files between sends; ends after 15 \
              min without one.",
-            object(json!({
-                "language": languages(), "name": text(), "working_dir": text(),
-            }), &["language"]),
+            object(
+                json!({
+                    "language": languages(), "name": text(), "working_dir": text(),
+                }),
+                &["language"],
+            ),
             writes("Start session"),
         ),
         tool(
             "send_to_session",
             "Run code in a session; the last expression is shown.",
-            object(json!({
-                "session_id": text(), "code": text(), "timeout_ms": {"type": "integer"},
-            }), &["session_id", "code"]),
+            object(
+                json!({
+                    "session_id": text(), "code": text(), "timeout_ms": {"type": "integer"},
+                }),
+                &["session_id", "code"],
+            ),
             runs("Send to session"),
         ),
         tool(
@@ -54,11 +63,14 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "install_package",
             "Install a pip or npm package into a session, or without one for all.",
-            object(json!({
-                "session_id": text(),
-                "package": {"type": "string", "description": "name, or name==1.2 / name@1.2"},
-                "language": {"enum": ["python", "node"]},
-            }), &["package", "language"]),
+            object(
+                json!({
+                    "session_id": text(),
+                    "package": {"type": "string", "description": "name, or name==1.2 / name@1.2"},
+                    "language": {"enum": ["python", "node"]},
+                }),
+                &["package", "language"],
+            ),
             runs("Install package"),
         ),
         tool(
@@ -88,20 +100,25 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "run_script",
             "Run a saved script.",
-            object(json!({
-                "name": text(),
-                "args": texts(),
-                "input": {"description": "any JSON"},
-                "version": {"type": "integer"},
-                "timeout_ms": {"type": "integer"},
-            }), &["name"]),
+            object(
+                json!({
+                    "name": text(),
+                    "args": texts(),
+                    "input": {"description": "any JSON"},
+                    "version": {"type": "integer"},
+                    "timeout_ms": {"type": "integer"},
+                }),
+                &["name"],
+            ),
             runs("Run script"),
         ),
         tool(
             "save_and_run_script",
             "save_script, then run_script.",
-            object(with(script(), &[("args", texts()), ("timeout_ms", json!({"type": "integer"}))]),
-                &["name", "description", "language", "code"]),
+            object(
+                with(script(), &[("args", texts()), ("timeout_ms", json!({"type": "integer"}))]),
+                &["name", "description", "language", "code"],
+            ),
             runs("Save and run script"),
         ),
         tool(
@@ -113,16 +130,19 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "search_execution_logs",
             "Past executions, newest first.",
-            object(json!({
-                "language": languages(),
-                "status": {"enum": ["success", "failed", "timeout"]},
-                "query": {"type": "string", "description": "words in code or output"},
-                "since": {"type": "string", "description": "2026-02-09 or with a time"},
-                "session_id": text(),
-                "tool": text(),
-                "limit": {"type": "integer", "description": "default 20"},
-                "offset": {"type": "integer"},
-            }), &[]),
+            object(
+                json!({
+                    "language": languages(),
+                    "status": {"enum": ["success", "failed", "timeout"]},
+                    "query": {"type": "string", "description": "words in code or output"},
+                    "since": {"type": "string", "description": "2026-02-09 or with a time"},
+                    "session_id": text(),
+                    "tool": text(),
+                    "limit": {"type": "integer", "description": "default 20"},
+                    "offset": {"type": "integer"},
+                }),
+                &[],
+            ),
             reads("Search logs"),
         ),
         tool(
