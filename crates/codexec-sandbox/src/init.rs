@@ -3,6 +3,7 @@
 //! buries the dead, and tells the host how the guest's first process ended.
 
 mod guest;
+mod shell;
 mod signals;
 
 use std::fs::{self, File, Permissions};
