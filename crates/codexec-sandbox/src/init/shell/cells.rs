@@ -36,7 +36,10 @@ impl Cells {
         write_new(&driver, DRIVER.as_bytes())?;
         let mut lines = format!(". {}\n", driver.display());
         if self.has_state() {
-            lines.push_str(&format!(". {}\n", self.state().display()));
+            // The next cell may come before it is read, and begins without any.
+            let taken = self.path("taken");
+            fs::rename(self.state(), &taken)?;
+            lines.push_str(&format!(". {}\n", taken.display()));
         }
         Ok(lines)
     }

@@ -65,7 +65,10 @@ fn only_a_state_that_is_whole_is_one() {
     assert!(!cells.has_state());
     fs::write(&state, "x=1\n# whole\n").expect("a file");
     assert!(cells.has_state());
-    assert!(cells.opening().expect("lines").ends_with("cells/state\n"));
+    assert!(cells.opening().expect("lines").ends_with("cells/taken\n"));
+    assert!(!cells.has_state());
+    assert_eq!(text(folder.join("taken")), "x=1\n# whole\n");
+    fs::write(&state, "x=1\n# whole\n").expect("a file");
     cells.lay_out(&cell("x", &[])).expect("laid out");
     assert!(!cells.has_state());
     nix::unistd::mkfifo(&state, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
