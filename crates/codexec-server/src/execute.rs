@@ -78,6 +78,7 @@ impl App {
         if tokio::time::timeout(DRAIN, self.executions.wait()).await.is_err() {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
+        self.records.flush().await;
         self.gateway.shutdown().await;
     }
 
