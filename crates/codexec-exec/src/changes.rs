@@ -31,7 +31,9 @@ const MAX_KEPT_BYTES: u64 = 64 << 20;
 const MAX_KEPT_FILES: usize = 1_000;
 
 /// Everything below a directory, by its path from there.
-pub(crate) fn see(directory: &Path) -> BTreeMap<PathBuf, Seen> {
+pub(crate) type Files = BTreeMap<PathBuf, Seen>;
+
+pub(crate) fn see(directory: &Path) -> Files {
     let mut seen = BTreeMap::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -56,10 +58,7 @@ pub(crate) fn see(directory: &Path) -> BTreeMap<PathBuf, Seen> {
 }
 
 /// Files only: a directory is there because of what is in it.
-pub(crate) fn difference(
-    before: &BTreeMap<PathBuf, Seen>,
-    after: &BTreeMap<PathBuf, Seen>,
-) -> Changes {
+pub(crate) fn difference(before: &Files, after: &Files) -> Changes {
     let mut changes = Changes::default();
     let mut listed = 0;
     let mut note = |list: &mut Vec<Artifact>, path: &Path, bytes: u64| {
@@ -86,14 +85,15 @@ pub(crate) fn difference(
     changes
 }
 
-/// What a guest left in a workspace of its own. The files are copied to `keep`, as far as there
-/// is room for them.
-pub(crate) fn collect(workspace: &OwnedFd, keep: &Path) -> Changes {
+/// What a guest has done to a workspace of its own since `before`, and what it is like now. New
+/// and changed files are copied to `keep`, as far as there is room for them.
+pub(crate) fn collect(workspace: &OwnedFd, before: &Files, keep: &Path) -> (Changes, Files) {
     let directory = PathBuf::from(format!("/proc/self/fd/{}", workspace.as_raw_fd()));
     let after = see(&directory);
-    let changes = difference(&BTreeMap::new(), &after);
+    let changes = difference(before, &after);
     let mut left = MAX_KEPT_BYTES;
-    for (path, seen) in after.iter().filter(|(_, seen)| !seen.is_dir).take(MAX_KEPT_FILES) {
+    let is_new = |(path, seen): &(&PathBuf, &Seen)| !seen.is_dir && before.get(*path) != Some(seen);
+    for (path, seen) in after.iter().filter(is_new).take(MAX_KEPT_FILES) {
         if seen.bytes <= left {
             match copy(&directory, keep, path) {
                 Ok(bytes) => left -= bytes.min(left),
@@ -101,7 +101,7 @@ pub(crate) fn collect(workspace: &OwnedFd, keep: &Path) -> Changes {
             }
         }
     }
-    changes
+    (changes, after)
 }
 
 fn copy(from: &Path, keep: &Path, path: &Path) -> io::Result<u64> {

@@ -63,6 +63,11 @@ impl Evidence {
         }
     }
 
+    /// For a cell of our own engine, which goes on.
+    pub(crate) fn of_cell(&self, thrown: Thrown) -> Outcome {
+        self.thrown(thrown)
+    }
+
     /// What our engine's guest threw, in the light of what the host saw.
     fn thrown(&self, thrown: Thrown) -> Outcome {
         // An engine without memory for an error object throws null, as any guest may, or loses

@@ -14,6 +14,7 @@ mod output;
 mod pool;
 mod program;
 mod run;
+mod session;
 mod settings;
 mod slot;
 mod user_dir;
@@ -24,6 +25,6 @@ mod zygote;
 
 pub use error::ExecError;
 pub use interpreter::interpreters;
-pub use run::{Run, Usage};
+pub use run::{Over, Run, Usage};
 pub use settings::{Python, Settings};
 pub use workers::Workers;

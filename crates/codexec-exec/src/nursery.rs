@@ -12,6 +12,7 @@ use tokio::net::UnixDatagram;
 use tokio::time::timeout;
 
 use crate::interpreter::PythonZygote;
+use crate::slot::Purpose;
 
 /// Importing what is to be there from the start may take long, the first time.
 const WARM_UP: Duration = Duration::from_secs(60);
@@ -24,6 +25,15 @@ pub(crate) struct WarmZygote(UnixDatagram);
 pub(crate) struct Nursery {
     socket: UnixDatagram,
     pub(crate) pid: i32,
+}
+
+/// A guest that was forked.
+pub(crate) struct Born {
+    /// Its process id on the host.
+    pub(crate) pid: i32,
+    /// For a session, which is interrupted by it. Made by the guest's parent, so that it is the
+    /// guest's and no later process's.
+    pub(crate) pidfd: Option<OwnedFd>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -68,19 +78,25 @@ impl WarmZygote {
 
 impl Nursery {
     /// Forks a guest with these as its socket and output, into the worker whose namespaces and
-    /// rules these are. Its process id on the host.
+    /// rules these are.
     pub(crate) async fn fork(
         &self,
+        purpose: Purpose,
         own: [BorrowedFd<'_>; 3],
         worker: &[OwnedFd],
-    ) -> io::Result<Result<i32, Broken>> {
+    ) -> io::Result<Result<Born, Broken>> {
         let mut fds = own.to_vec();
         fds.extend(worker.iter().map(OwnedFd::as_fd));
-        send_packet(self.socket.as_fd(), &"fork", &fds)?;
-        match timeout(STEP, hear(&self.socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
-            Said::Spawned(pid) => Ok(Ok(pid)),
-            Said::Broken(broken) => Ok(Err(broken)),
-            Said::Ready | Said::Hello(_) | Said::Ended(_) => Err(babble()),
+        let asked = match purpose {
+            Purpose::Execution => "fork",
+            Purpose::Session => "fork_session",
+        };
+        send_packet(self.socket.as_fd(), &asked, &fds)?;
+        let heard = timeout(STEP, hear_all(&self.socket)).await;
+        match heard.map_err(|_| io::ErrorKind::TimedOut)?? {
+            (Said::Spawned(pid), beside) => Ok(Ok(Born { pid, pidfd: beside.into_iter().next() })),
+            (Said::Broken(broken), _) => Ok(Err(broken)),
+            (Said::Ready | Said::Hello(_) | Said::Ended(_), _) => Err(babble()),
         }
     }
 
@@ -96,9 +112,13 @@ impl Nursery {
 }
 
 async fn hear(socket: &UnixDatagram) -> io::Result<Said> {
+    hear_all(socket).await.map(|(said, _)| said)
+}
+
+async fn hear_all(socket: &UnixDatagram) -> io::Result<(Said, Vec<OwnedFd>)> {
     let receive = || receive_packet(socket.as_fd());
     let heard = socket.async_io(Interest::READABLE, receive).await?;
-    heard.map(|(said, _)| said).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 fn socket(link: KeeperLink) -> io::Result<UnixDatagram> {

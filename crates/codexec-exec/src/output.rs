@@ -1,21 +1,31 @@
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+
 use codexec_types::Stream;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
 const READ_BYTES: usize = 64 << 10;
+/// No pipe holds more.
+const PIPE_BYTES: u64 = 1 << 20;
 
 /// One of a guest's output streams: bytes in, text out. A character that comes in two pieces is
 /// one character; what is no character becomes U+FFFD.
 pub(crate) struct Output {
     pipe: pipe::Receiver,
+    /// The same pipe, read without asking the runtime whether there is something in it: what it
+    /// knows of that may be older than a frame that was written later.
+    direct: File,
     /// The beginning of a character whose end has not come yet.
     pending: Vec<u8>,
     is_over: bool,
 }
 
 impl Output {
-    pub(crate) fn new(pipe: pipe::Receiver) -> Output {
-        Output { pipe, pending: Vec::new(), is_over: false }
+    pub(crate) fn new(pipe: pipe::Receiver) -> io::Result<Output> {
+        let direct = File::from(pipe.as_fd().try_clone_to_owned()?);
+        Ok(Output { pipe, direct, pending: Vec::new(), is_over: false })
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -31,11 +41,25 @@ impl Output {
             let rest = std::mem::take(&mut self.pending);
             return (String::from_utf8_lossy(&rest).into_owned(), 0);
         }
+        (self.text(&bytes), count as u64)
+    }
+
+    /// All that has been written up to now, and how many bytes it was. Does not wait, and does
+    /// not follow somebody who goes on writing.
+    pub(crate) fn read_waiting(&mut self) -> (String, u64) {
+        let mut bytes = Vec::new();
+        // Ends with an error when the pipe is empty; what was read until then is kept.
+        let _ = (&self.direct).take(PIPE_BYTES).read_to_end(&mut bytes);
+        let count = bytes.len() as u64;
+        if count == 0 { (String::new(), 0) } else { (self.text(&bytes), count) }
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> String {
         let mut text = std::mem::take(&mut self.pending);
-        text.append(&mut bytes);
+        text.extend_from_slice(bytes);
         let whole = whole_characters(&text);
         self.pending = text.split_off(whole);
-        (String::from_utf8_lossy(&text).into_owned(), count as u64)
+        String::from_utf8_lossy(&text).into_owned()
     }
 }
 

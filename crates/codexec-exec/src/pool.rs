@@ -74,7 +74,8 @@ impl Pool {
         Ok(())
     }
 
-    pub(crate) fn hold(self: &Arc<Self>, permit: OwnedSemaphorePermit) -> Hold {
+    /// Sessions have no permit: they are counted elsewhere.
+    pub(crate) fn hold(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Hold {
         Hold { pool: Arc::clone(self), _permit: permit }
     }
 
@@ -134,7 +135,7 @@ impl Pool {
 /// A run's place among all guests, and the pool that its slot goes back to.
 pub(crate) struct Hold {
     pool: Arc<Pool>,
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Hold {

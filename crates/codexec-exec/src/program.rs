@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::ExecError;
 use crate::nursery::Nursery;
 use crate::output::Output;
-use crate::slot::{Handles, Keeper, STEP, Worker, babble, timed_out};
+use crate::slot::{Furnishing, Handles, Keeper, Purpose, STEP, Worker, babble, timed_out};
 
 /// How the workers of a slot are made.
 pub(crate) struct Programs {
@@ -27,8 +27,8 @@ pub(crate) struct Home {
     pub(crate) err: Output,
     /// The directory that the guest works in. It outlives the worker.
     pub(crate) workspace: OwnedFd,
-    /// Process ids on the host from which all of the guest's processes descend.
-    pub(crate) roots: Vec<i32>,
+    /// The guest's first process, where it is to be interrupted by itself and not by init.
+    guest: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
 }
@@ -45,7 +45,7 @@ impl Programs {
         &self,
         keeper: &Keeper,
         nursery: Option<&Nursery>,
-        mounts: Vec<(PathBuf, OwnedFd)>,
+        furnishing: Furnishing,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         let (out_sender, out) = pipe::pipe()?;
@@ -54,10 +54,12 @@ impl Programs {
         let theirs: [OwnedFd; 3] =
             [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
         let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+        let Furnishing { purpose, mounts } = furnishing;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
         fds.extend(mounts.iter().map(OwnedFd::as_fd));
-        let program = Program { first: self.first.clone(), mounts: targets };
+        let is_session = purpose == Purpose::Session;
+        let program = Program { first: self.first.clone(), mounts: targets, is_session };
         let asked = ToKeeper::Program(program);
         let (init_pid, handles) = keeper.ask_for_worker(&asked, &fds).await?;
         let init = Init(UnixDatagram::from_std(handles.packets()?)?);
@@ -67,24 +69,30 @@ impl Programs {
         let mut roots = vec![init_pid];
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let home = |roots| Home {
-            init,
-            out: Output::new(out),
-            err: Output::new(err),
-            workspace,
-            roots,
-            used: None,
-        };
+        let (out, err) = (Output::new(out)?, Output::new(err)?);
+        let mut home = Home { init, out, err, workspace, guest: None, used: None };
         let Some(nursery) = nursery else {
-            return Ok(Worker { socket, handles, home: Some(home(roots)) });
+            return Ok(Worker { socket, handles, home: Some(home), roots });
         };
         let entrance: Vec<OwnedFd> = shown.collect();
-        roots.push(nursery.fork(own, &entrance).await?.map_err(ExecError::Sandbox)?);
-        let mut worker = Worker { socket, handles, home: Some(home(roots)) };
+        let born = nursery.fork(purpose, own, &entrance).await?.map_err(ExecError::Sandbox)?;
+        roots.push(born.pid);
+        home.guest = born.pidfd;
+        let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.
         drop(theirs);
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
+    }
+}
+
+impl Home {
+    /// Tells the guest to stop what it does. It may not listen.
+    pub(crate) fn interrupt(&self, handles: &Handles) {
+        match &self.guest {
+            Some(guest) => codexec_sandbox::interrupt(guest),
+            None => handles.interrupt(),
+        }
     }
 }
 

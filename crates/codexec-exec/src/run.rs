@@ -1,16 +1,20 @@
+mod cell;
 mod death;
+mod idle;
+mod over;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_sandbox::Posture;
 use codexec_types::{
-    Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Language, Limit,
+    Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Json, Language, Limit,
     Limits, Outcome, Stream, ToGuest,
 };
 use tokio::time::{Instant, sleep_until};
 
+use self::cell::Kept;
 use crate::clock::Clock;
 use crate::judge::Claim;
 use crate::output::written;
@@ -22,14 +26,18 @@ use crate::watch::{Used, Watch};
 use crate::wire::{Inbox, Outbox};
 use crate::{changes, zygote};
 
-/// One execution in flight. Dropping it kills the worker and frees its slot: state whose
-/// end we did not see is never trusted again.
+pub use over::Over;
+
+/// One execution in flight, or a session with one cell at a time. Dropping it kills the worker and
+/// frees its slot: state whose end we did not see is never trusted again.
 pub struct Run {
     inbox: Inbox,
     outbox: Outbox,
     handles: Handles,
     busy: Option<Busy>,
     home: Option<Home>,
+    /// Process ids on the host from which all of the guest's processes descend.
+    roots: Vec<i32>,
     user_dir: Option<UserDir>,
     hold: Hold,
     posture: Posture,
@@ -52,15 +60,19 @@ pub struct Run {
     leftovers: VecDeque<Event>,
     limits_met: Vec<Limit>,
     usage: Usage,
+    /// For a session: what is there beside the cell that runs.
+    kept: Option<Kept>,
 }
 
 enum State {
     Running,
-    /// Programs were asked to end; what they do now is not waited for longer than this.
+    /// Programs were asked to end, or a session to stop its cell; what they do now is not waited
+    /// for longer than this.
     Asked(Outcome, Instant),
     /// The worker has been killed, or has ended; its death has yet to be seen. With what was
     /// decided before, or the wait status of the guest's first process.
     Dying(Option<Outcome>, Option<i32>),
+    /// Nothing runs. A session may still be there, and take the next cell.
     Ended(Outcome),
 }
 
@@ -94,7 +106,7 @@ impl Run {
         hold: Hold,
     ) -> Run {
         let (busy, worker) = slot.occupy();
-        let Worker { socket, handles, home } = worker;
+        let Worker { socket, handles, home, roots } = worker;
         let (reader, writer) = socket.into_split();
         let now = Instant::now();
         let mut run = Run {
@@ -105,6 +117,7 @@ impl Run {
             busy: Some(busy),
             is_compiled: home.is_some(),
             home,
+            roots,
             user_dir,
             hold,
             language: job.language,
@@ -122,7 +135,12 @@ impl Run {
             leftovers: VecDeque::new(),
             limits_met: Vec::new(),
             usage: Usage::default(),
+            kept: None,
         };
+        if job.is_session {
+            run.state = State::Ended(Outcome::Returned(Json::null()));
+            run.kept = Some(Kept::default());
+        }
         match ToGuest::Start(job).encode() {
             Ok(frame) => run.outbox.push(frame),
             Err(_) => run.end(Outcome::Crashed(Crash::BadFrame)),
@@ -136,6 +154,9 @@ impl Run {
         loop {
             match &self.state {
                 State::Running | State::Asked(..) => {
+                    if let Some(event) = self.leftovers.pop_front() {
+                        return event;
+                    }
                     if let Some(event) = self.listen().await {
                         return event;
                     }
@@ -171,10 +192,10 @@ impl Run {
         self.clock.go_on(Instant::now());
     }
 
-    /// Kills the guest. [`Run::next`] then gives the end.
+    /// Kills the guest, or stops the cell of a session. [`Run::next`] then gives the end.
     pub fn cancel(&mut self) {
         if let State::Running | State::Asked(..) = self.state {
-            self.end(Outcome::Cancelled);
+            self.stop(Outcome::Cancelled);
         }
     }
 
@@ -184,13 +205,18 @@ impl Run {
 
     /// What the guest did to the directory it worked in; only after the end. What is not the
     /// user's own directory is gone then, so its files are copied to `keep`.
+    ///
+    /// For a session, what has changed since the last cell.
     pub async fn changes(&mut self, keep: PathBuf) -> Changes {
+        if self.kept.is_some() {
+            return self.cell_changes(keep).await;
+        }
         // Our own engine's guests have no files, and wait for no thread.
         let Some(home) = self.home.take() else { return Changes::default() };
         let user_dir = self.user_dir.take();
         let look = move || match user_dir {
-            Some(dir) => Ok(dir.changes()),
-            None => Ok(changes::collect(&home.workspace, &keep)),
+            Some(dir) => Ok(dir.changes().0),
+            None => Ok(changes::collect(&home.workspace, &BTreeMap::new(), &keep).0),
         };
         zygote::blocking(look).await.unwrap_or_default()
     }
@@ -210,8 +236,7 @@ impl Run {
                 Ok(Some(frame)) => return self.accept(frame),
                 Ok(None) => {}
                 Err(_) => {
-                    // THREAT[BRG-1]: what is not a frame ends the guest, and only the guest.
-                    self.end(Outcome::Crashed(Crash::BadFrame));
+                    self.babbled();
                     return None;
                 }
             }
@@ -228,31 +253,34 @@ impl Run {
             read = self.inbox.fill(), if may_read => match read {
                 Ok(true) => {}
                 Ok(false) | Err(_) if is_program => self.is_mute = true,
-                Ok(false) | Err(_) => self.state = State::Dying(None, None),
+                Ok(false) | Err(_) => self.died(None),
             },
             written = self.outbox.drain(), if has_answers => {
                 // A guest that has gone is noticed by reading, or by its end.
                 if written.is_err() && is_program {
                     self.outbox.clear();
                 } else if written.is_err() && !may_read {
-                    self.state = State::Dying(None, None);
+                    self.died(None);
                 }
             }
             heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
                 Heard::Written(stream, text, bytes) => {
                     return self.accept_output(stream, text, bytes);
                 }
-                Heard::Ended(status) => {
-                    let decided = match std::mem::replace(&mut self.state, State::Running) {
-                        State::Asked(outcome, _) => Some(outcome),
-                        State::Running | State::Dying(..) | State::Ended(_) => None,
-                    };
-                    self.state = State::Dying(decided, status);
-                }
+                Heard::Ended(status) => self.died(status),
             },
             () = sleep_until(self.next_look), if is_program => self.look(),
         }
         None
+    }
+
+    /// It has ended by itself; with the wait status of its first process, where there is one.
+    fn died(&mut self, status: Option<i32>) {
+        let decided = match &self.state {
+            State::Asked(outcome, _) => Some(outcome.clone()),
+            State::Running | State::Dying(..) | State::Ended(_) => None,
+        };
+        self.state = State::Dying(decided, status);
     }
 
     fn may_ask(&self) -> bool {
@@ -263,13 +291,20 @@ impl Run {
 
     /// Programs are asked first, and have a moment for it; nothing else can be asked.
     fn time_is_up(&mut self) {
-        let is_asked = matches!(self.state, State::Asked(..));
-        if self.home.is_none() || is_asked {
-            self.end(Outcome::Stopped(Limit::Wall));
-        } else {
-            self.handles.ask_to_end();
-            let until = Instant::now() + GRACE;
-            self.state = State::Asked(Outcome::Stopped(Limit::Wall), until);
+        match &self.state {
+            // It was asked for a reason, which is why it ends.
+            State::Asked(outcome, _) => self.end(outcome.clone()),
+            State::Running | State::Dying(..) | State::Ended(_) if self.kept.is_some() => {
+                self.stop(Outcome::Stopped(Limit::Wall));
+            }
+            State::Running | State::Dying(..) | State::Ended(_) if self.home.is_none() => {
+                self.end(Outcome::Stopped(Limit::Wall));
+            }
+            State::Running | State::Dying(..) | State::Ended(_) => {
+                self.handles.ask_to_end();
+                let until = Instant::now() + GRACE;
+                self.state = State::Asked(Outcome::Stopped(Limit::Wall), until);
+            }
         }
     }
 
@@ -277,8 +312,8 @@ impl Run {
     fn look(&mut self) {
         self.next_look = Instant::now() + LOOK;
         let used = self.used();
-        if used.cpu > self.limits.cpu {
-            self.end(Outcome::Stopped(Limit::Cpu));
+        if self.usage.cpu > self.limits.cpu {
+            self.stop(Outcome::Stopped(Limit::Cpu));
         } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
             self.end(Outcome::Stopped(Limit::Memory));
         }
@@ -286,10 +321,11 @@ impl Run {
 
     /// What a program's whole tree uses. The kernel does not tell it of a tree that is killed.
     fn used(&mut self) -> Used {
-        let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return Used::default() };
-        let watch = self.watch.get_or_insert_with(|| Watch::new(home.roots.clone()));
+        let (Some(_), Some(busy)) = (&self.home, &self.busy) else { return Used::default() };
+        let watch = self.watch.get_or_insert_with(|| Watch::new(self.roots.clone()));
         let used = watch.used(busy.base.group.as_ref());
-        self.usage.cpu = self.usage.cpu.max(used.cpu);
+        let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
+        self.usage.cpu = self.usage.cpu.max(used.cpu.saturating_sub(before));
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
         used
     }
@@ -302,7 +338,8 @@ impl Run {
             }
             // THREAT[RES-3]
             None => {
-                self.end(Outcome::Stopped(Limit::Output));
+                self.output_bytes_left = 0;
+                self.stop(Outcome::Stopped(Limit::Output));
                 None
             }
         }
@@ -321,22 +358,31 @@ impl Run {
                     self.questions_left = left;
                     return Some(Event::Progress(text));
                 }
-                None => self.end(Outcome::Stopped(Limit::Output)),
+                None => self.stop(Outcome::Stopped(Limit::Output)),
             },
             FromGuest::Image(image) => match self.questions_left.checked_sub(1) {
                 Some(left) => {
                     self.questions_left = left;
                     return Some(Event::Image(image));
                 }
-                None => self.end(Outcome::Stopped(Limit::Output)),
+                None => self.stop(Outcome::Stopped(Limit::Output)),
             },
             FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
+            FromGuest::CellEnded { number, ending } if self.kept.is_some() => {
+                self.accept_end_of_cell(number, ending);
+            }
+            // A session says how its cells end, anybody else how they do.
+            FromGuest::Returned(_) | FromGuest::Threw(_) if self.kept.is_some() => self.babbled(),
+            FromGuest::CellEnded { .. } => self.babbled(),
             FromGuest::Returned(value) => self.claimed(Claim::Returned(value)),
             FromGuest::Threw(thrown) => self.claimed(Claim::Threw(thrown)),
-            // No session is open here.
-            FromGuest::CellEnded { .. } => self.end(Outcome::Crashed(Crash::BadFrame)),
         }
         None
+    }
+
+    /// THREAT[BRG-1]: what is not a frame, or not the guest's to say, ends the guest and only it.
+    fn babbled(&mut self) {
+        self.end(Outcome::Crashed(Crash::BadFrame));
     }
 
     /// Our own engine says how it ended and is done; a program has yet to end.
@@ -352,7 +398,7 @@ impl Run {
         let left =
             if ask.is_tool_call() { &mut self.tool_calls_left } else { &mut self.questions_left };
         let Some(fewer) = left.checked_sub(1) else {
-            self.end(Outcome::Stopped(Limit::ToolCalls));
+            self.stop(Outcome::Stopped(Limit::ToolCalls));
             return None;
         };
         *left = fewer;
@@ -360,7 +406,7 @@ impl Run {
             self.usage.tool_calls += 1;
         }
         if self.unanswered.insert(id, ask.weight_bytes()).is_some() {
-            self.end(Outcome::Crashed(Crash::BadFrame));
+            self.babbled();
             return None;
         }
         Some(Event::Ask { id, ask })

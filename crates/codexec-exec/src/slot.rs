@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_sandbox::{
@@ -45,6 +46,25 @@ pub(crate) struct Worker {
     pub(crate) socket: UnixStream,
     pub(crate) handles: Handles,
     pub(crate) home: Option<Home>,
+    /// Process ids on the host from which all of the guest's processes descend; the last is the
+    /// nearest to it.
+    pub(crate) roots: Vec<i32>,
+}
+
+/// What a worker for programs is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    #[default]
+    Execution,
+    Session,
+}
+
+/// What is fixed when a worker for programs is made.
+#[derive(Default)]
+pub(crate) struct Furnishing {
+    pub(crate) purpose: Purpose,
+    /// Where each goes, and the mount.
+    pub(crate) mounts: Vec<(PathBuf, OwnedFd)>,
 }
 
 /// Kills its worker when dropped.
@@ -95,7 +115,7 @@ impl Slot {
             }
         }
         let programs = zygote.first.clone().map(Programs::new);
-        Base { keeper, nursery, group, posture, programs }.filled(Vec::new()).await
+        Base { keeper, nursery, group, posture, programs }.filled(Furnishing::default()).await
     }
 
     pub(crate) fn posture(&self) -> &Posture {
@@ -110,15 +130,16 @@ impl Slot {
             if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// The same slot with a new worker that has these mounts.
-    pub(crate) async fn with_mounts(
-        self,
-        mounts: Vec<(std::path::PathBuf, OwnedFd)>,
-    ) -> Result<Slot, ExecError> {
+    /// The same slot with a new worker that is so furnished. One of our own engine has nothing
+    /// that could be.
+    pub(crate) async fn furnished(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
+        if self.base.programs.is_none() {
+            return Ok(self);
+        }
         let (mut busy, worker) = self.occupy();
         worker.handles.kill();
         busy.gone().await?;
-        busy.base.filled(mounts).await
+        busy.base.filled(furnishing).await
     }
 
     pub(crate) fn occupy(self) -> (Busy, Worker) {
@@ -137,9 +158,11 @@ impl Slot {
 }
 
 impl Base {
-    async fn filled(self, mounts: Vec<(std::path::PathBuf, OwnedFd)>) -> Result<Slot, ExecError> {
+    async fn filled(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
         let worker = match &self.programs {
-            Some(programs) => programs.spawn(&self.keeper, self.nursery.as_ref(), mounts).await?,
+            Some(programs) => {
+                programs.spawn(&self.keeper, self.nursery.as_ref(), furnishing).await?
+            }
             None => self.keeper.spawn().await?,
         };
         Ok(Slot { base: self, worker })
@@ -198,7 +221,7 @@ impl Busy {
 
     /// A fresh worker in the same slot. Only after [`Busy::gone`].
     pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
-        self.base.filled(Vec::new()).await
+        self.base.filled(Furnishing::default()).await
     }
 }
 
@@ -234,9 +257,10 @@ async fn group(
 
 impl Keeper {
     async fn spawn(&self) -> Result<Worker, ExecError> {
-        let (_, handles) = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
+        let (pid, handles) = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
         let socket = UnixStream::from_std(handles.stream()?)?;
-        let mut worker = Worker { socket, handles: Handles(Some(handles)), home: None };
+        let (handles, roots) = (Handles(Some(handles)), vec![pid]);
+        let mut worker = Worker { socket, handles, home: None, roots };
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
     }
@@ -302,6 +326,13 @@ impl Handles {
     pub(crate) fn ask_to_end(&self) {
         if let Some(handles) = &self.0 {
             handles.ask_to_end();
+        }
+    }
+
+    /// Has init tell the guest's first process to stop what it does.
+    pub(crate) fn interrupt(&self) {
+        if let Some(handles) = &self.0 {
+            handles.interrupt();
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A directory of the user's that a guest works in: mounted into its worker, and looked at
 //! before and after.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use codexec_sandbox::Wanted;
 use codexec_types::{Changes, WorkingDir};
 
 use crate::ExecError;
-use crate::changes::{Seen, difference, see};
+use crate::changes::{Files, difference, see};
 use crate::pool::Machine;
 use crate::zygote::blocking;
 
@@ -65,7 +64,7 @@ const MAX_PROTECTED: usize = 32;
 pub(crate) struct UserDir {
     path: PathBuf,
     is_writable: bool,
-    before: BTreeMap<PathBuf, Seen>,
+    before: Files,
 }
 
 impl UserDir {
@@ -113,10 +112,11 @@ impl UserDir {
         .await
     }
 
-    /// What has changed, after what must not be there was taken away again. Blocks.
-    pub(crate) fn changes(&self) -> Changes {
+    /// What has changed, after what must not be there was taken away again, and the directory
+    /// as it is now. Blocks.
+    pub(crate) fn changes(self) -> (Changes, UserDir) {
         if !self.is_writable {
-            return Changes::default();
+            return (Changes::default(), self);
         }
         let mut after = see(&self.path);
         let mut refused = Vec::new();
@@ -127,7 +127,8 @@ impl UserDir {
                 after.retain(|other, _| !other.starts_with(&path));
             }
         }
-        Changes { refused, ..difference(&self.before, &after) }
+        let changes = Changes { refused, ..difference(&self.before, &after) };
+        (changes, UserDir { before: after, ..self })
     }
 }
 

@@ -93,7 +93,7 @@ impl Time {
 /// On every Linux that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-fn own_memory_bytes(pid: i32) -> u64 {
+pub(crate) fn own_memory_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

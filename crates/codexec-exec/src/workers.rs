@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::engine::Engine;
 use crate::pool::{Machine, Pool};
-use crate::slot::Slot;
+use crate::slot::{Furnishing, Purpose, Slot};
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
 
@@ -21,10 +21,10 @@ const PROBE: Duration = Duration::from_secs(10);
 
 /// Starts guests. Cheap to clone.
 #[derive(Clone)]
-pub struct Workers(Arc<All>);
+pub struct Workers(pub(crate) Arc<All>);
 
-struct All {
-    machine: Arc<Machine>,
+pub(crate) struct All {
+    pub(crate) machine: Arc<Machine>,
     js: Arc<Pool>,
     python: Arc<Pool>,
     bash: Arc<Pool>,
@@ -111,7 +111,7 @@ impl Workers {
             servers,
             memory_bytes: limits.memory_bytes,
         };
-        Ok(Run::new(job, limits, slot, dir, pool.hold(permit)))
+        Ok(Run::new(job, limits, slot, dir, pool.hold(Some(permit))))
     }
 
     async fn in_directory(
@@ -120,12 +120,13 @@ impl Workers {
         wanted: &WorkingDir,
     ) -> Result<(Slot, Option<UserDir>), ExecError> {
         let (dir, mounts) = UserDir::open(wanted, &self.0.machine).await?;
-        Ok((slot.with_mounts(mounts).await?, Some(dir)))
+        let furnishing = Furnishing { purpose: Purpose::Execution, mounts };
+        Ok((slot.furnished(furnishing).await?, Some(dir)))
     }
 }
 
 impl All {
-    fn pool(&self, engine: Engine) -> &Arc<Pool> {
+    pub(crate) fn pool(&self, engine: Engine) -> &Arc<Pool> {
         match engine {
             Engine::Js => &self.js,
             Engine::Python => &self.python,

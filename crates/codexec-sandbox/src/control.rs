@@ -57,6 +57,9 @@ pub struct Program {
     pub first: First,
     /// Where the mounts go.
     pub mounts: Vec<PathBuf>,
+    /// Whether it is kept for a session: its time on the processor is then bounded by the host,
+    /// for each cell, and not by the kernel for its whole life.
+    pub is_session: bool,
 }
 
 /// The first process of a guest.

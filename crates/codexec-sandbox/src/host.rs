@@ -133,6 +133,17 @@ impl WorkerHandles {
     pub fn ask_to_end(&self) {
         let _ = sys::signal(self.pidfd.as_fd(), libc::SIGTERM);
     }
+
+    /// Tells the first process of a worker for programs that what its guest does is to stop.
+    pub fn interrupt(&self) {
+        interrupt(&self.pidfd);
+    }
+}
+
+/// Interrupts the process behind a pidfd. One that has ended hears nothing, and its id may be
+/// anybody's by then: a pidfd never is.
+pub fn interrupt(pidfd: &OwnedFd) {
+    let _ = sys::signal(pidfd.as_fd(), libc::SIGINT);
 }
 
 /// Reads a worker's first words: whether all its walls stand. `None` while they are not whole.

@@ -106,7 +106,7 @@ fn raise_walls(
         }
     }
     let calls = if fetches { seccomp::Calls::Fetching } else { seccomp::Calls::Programs };
-    raise(Layer::Rlimits, "setrlimit", rlimits(launch))?;
+    raise(Layer::Rlimits, "setrlimit", rlimits(launch, program))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
     // THREAT[ESC-3]: the guest cannot look into this process.
     raise(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
@@ -122,10 +122,13 @@ fn raise_walls(
 
 /// THREAT[RES-7]: descriptors on their way are counted for all guests together, against the limit
 /// of whoever sends one. We have to be able to send when a guest has used up its own.
-fn rlimits(launch: &Launch) -> Result<(), Errno> {
-    let numbers = launch.rlimits.numbers().into_iter();
-    for (resource, limit) in numbers.filter(|(resource, _)| *resource != libc::RLIMIT_NOFILE) {
-        sys::limit(resource, limit)?;
+fn rlimits(launch: &Launch, program: &Program) -> Result<(), Errno> {
+    for (resource, limit) in launch.rlimits.numbers() {
+        let is_left_out =
+            resource == libc::RLIMIT_NOFILE || (resource == libc::RLIMIT_CPU && program.is_session);
+        if !is_left_out {
+            sys::limit(resource, limit)?;
+        }
     }
     Ok(())
 }
@@ -135,7 +138,7 @@ fn workspace(room: &Room) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options = format!("size={},nr_inodes={},mode=755", room.disk_bytes, room.disk_files);
     mount(Some("box"), BOX, Some("tmpfs"), flags, Some(options.as_str()))?;
-    for name in ["work", "tmp", "home"] {
+    for name in ["work", "tmp", "home", "packages"] {
         fs::create_dir(Path::new(BOX).join(name)).map_err(errno_of)?;
     }
     let temporary = Path::new(BOX).join("tmp");

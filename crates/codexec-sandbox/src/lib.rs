@@ -42,7 +42,7 @@ pub use control::{
     pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
-pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, is_full, is_root};
+pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
 pub use mounter::{Mounter, Wanted, serve_mounter};

@@ -31,10 +31,16 @@ fn links_are_listed_and_never_followed() {
     std::os::unix::fs::symlink("/etc", home.path().join("folder")).unwrap();
     fs::write(home.path().join("file"), "mine").unwrap();
     let workspace = OwnedFd::from(File::open(home.path()).unwrap());
-    let changes = collect(&workspace, keep.path());
+    let (changes, after) = collect(&workspace, &BTreeMap::new(), keep.path());
     assert_eq!(names(&changes.created), ["file", "folder", "link"]);
     let kept = see(keep.path());
     assert_eq!(kept.keys().collect::<Vec<_>>(), [Path::new("file")]);
+
+    fs::write(home.path().join("later"), "of a session's next cell").unwrap();
+    let next = tempfile::tempdir().unwrap();
+    let (changes, _) = collect(&workspace, &after, next.path());
+    assert_eq!(names(&changes.created), ["later"]);
+    assert_eq!(see(next.path()).keys().collect::<Vec<_>>(), [Path::new("later")]);
 }
 
 #[test]

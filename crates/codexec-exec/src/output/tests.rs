@@ -3,7 +3,7 @@ use super::*;
 #[tokio::test]
 async fn characters_that_come_in_pieces_are_whole() {
     let (mut sender, receiver) = pipe::pipe().unwrap();
-    let mut output = Output::new(receiver);
+    let mut output = Output::new(receiver).unwrap();
     let bytes = "aé€😀z".as_bytes();
     let mut text = String::new();
     for byte in bytes {

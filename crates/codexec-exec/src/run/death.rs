@@ -6,7 +6,7 @@ use std::time::Duration;
 use codexec_sandbox::Exit;
 use codexec_types::{Event, FromGuest, Limit};
 
-use super::{Run, State};
+use super::{Over, Run, State};
 use crate::judge::{Claim, Evidence};
 use crate::output::written;
 use crate::slot::{Busy, together};
@@ -39,11 +39,15 @@ impl Run {
             memory_bytes: self.limits.memory_bytes,
         };
         let claim = self.claim.take();
-        self.state = State::Ended(match decided {
+        let outcome = match decided {
             Some(outcome) => outcome,
             None if self.home.is_some() => evidence.of_program(claim),
             None => evidence.of_engine(claim),
-        });
+        };
+        if let Some(kept) = &mut self.kept {
+            kept.over.get_or_insert(Over::because(&outcome));
+        }
+        self.state = State::Ended(outcome);
         // Without a death certificate the slot is not used again; dropping it kills.
         if let (Some(busy), Some(_)) = (self.busy.take(), exit) {
             self.hold.give_back(busy);
@@ -58,7 +62,9 @@ impl Run {
         };
         let usage = &mut self.usage;
         if let Some(exit) = exit {
-            usage.cpu = usage.cpu.max(Duration::from_micros(exit.cpu_us));
+            let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
+            let cpu = Duration::from_micros(exit.cpu_us).saturating_sub(before);
+            usage.cpu = usage.cpu.max(cpu);
             usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
         }
         let (Some(home), Some(busy)) = (&self.home, &self.busy) else { return };

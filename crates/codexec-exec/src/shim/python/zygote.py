@@ -38,6 +38,7 @@ SYS = {
 SET_MODE_FILTER = 1
 CAPABILITIES_V3 = 0x20080522
 EINVAL = 22
+RLIMIT_CPU = resource.RLIMIT_CPU
 
 
 class Broken(Exception):
@@ -58,8 +59,9 @@ def receive(host):
     return (json.loads(text) if text else None), list(numbers)
 
 
-def send(host, message):
-    host.sendall(json.dumps(message).encode())
+def send(host, message, fds=()):
+    beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+    host.sendmsg([json.dumps(message).encode()], beside)
 
 
 def zygote(host):
@@ -96,10 +98,17 @@ def nursery(host, entry):
             close(fds)
             send(host, {"broken": as_broken(error)})
             continue
+        is_session = asked == "fork_session"
         if child == 0:
+            if is_session:
+                # The host bounds the time of each cell; a life may be longer than that.
+                entry["rlimits"] = [limit for limit in entry["rlimits"] if limit[0] != RLIMIT_CPU]
             live(entry, (channel, out, err), (net, user, mnt, ipc, uts, cgroup), rules)
         close(fds)
-        send(host, {"spawned": child})
+        # Until it is waited for, this is the guest's and nobody else's.
+        pidfds = [os.pidfd_open(child)] if is_session else []
+        send(host, {"spawned": child}, pidfds)
+        close(pidfds)
         _, status, used = os.wait4(child, 0)
         seconds = used.ru_utime + used.ru_stime
         ended = {"status": status, "cpu_us": int(seconds * 1e6), "peak_bytes": used.ru_maxrss << 10}

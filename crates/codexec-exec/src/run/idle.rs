@@ -1,0 +1,193 @@
+//! A session between two cells: nobody waits for it, and it is watched all the same.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use codexec_types::{
+    Answer, CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream, ToGuest,
+};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Heard, Over, Run, SLACK_BYTES, State, heard};
+
+/// How often a session is looked at while nobody uses it.
+const IDLE_LOOK: Duration = Duration::from_secs(1);
+/// What is kept of each stream.
+const LATE_BYTES: usize = 32 << 10;
+
+/// What was written while no cell ran.
+#[derive(Default)]
+pub(super) struct Late {
+    out: Written,
+    err: Written,
+}
+
+#[derive(Default)]
+struct Written {
+    text: String,
+    left_out_bytes: u64,
+}
+
+impl Late {
+    fn push(&mut self, stream: Stream, text: &str) {
+        let written = match stream {
+            Stream::Out => &mut self.out,
+            Stream::Err => &mut self.err,
+        };
+        let room = LATE_BYTES.saturating_sub(written.text.len());
+        let (kept, rest) = text.split_at(text.floor_char_boundary(room));
+        written.text.push_str(kept);
+        written.left_out_bytes += rest.len() as u64;
+    }
+
+    /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
+    pub(super) fn take(&mut self) -> VecDeque<Event> {
+        let Late { out, err } = std::mem::take(self);
+        let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
+        let event = |(stream, written): (Stream, Written)| {
+            let text = written.marked()?;
+            Some(Event::Output { stream, text })
+        };
+        both.filter_map(event).collect()
+    }
+}
+
+impl Written {
+    fn marked(self) -> Option<String> {
+        if self.text.is_empty() {
+            return None;
+        }
+        let mut text = format!("[codexec] written after the last reply:\n{}", self.text);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if self.left_out_bytes > 0 {
+            text.push_str(&format!("[codexec] and {} bytes more\n", self.left_out_bytes));
+        }
+        text.push_str("[codexec] this reply:\n");
+        Some(text)
+    }
+}
+
+impl Run {
+    /// Watches a session in which no cell runs, and returns when it is over. Cancel-safe: it is
+    /// given up when there is a cell to send.
+    pub async fn idle(&mut self) -> Over {
+        loop {
+            match &self.state {
+                State::Ended(_) => match self.is_over() {
+                    Some(over) => return over,
+                    None => self.rest().await,
+                },
+                State::Dying(..) => self.see_death().await,
+                State::Running | State::Asked(..) => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Ends a session, and returns when nothing of it is left.
+    pub async fn close(&mut self) {
+        if let Some(kept) = &mut self.kept {
+            kept.over.get_or_insert(Over::Closed);
+        }
+        if self.busy.is_some() {
+            self.state = State::Dying(Some(Outcome::Cancelled), None);
+            self.see_death().await;
+        }
+    }
+
+    /// What its processes hold now.
+    pub fn memory_bytes(&mut self) -> u64 {
+        match self.home {
+            Some(_) => self.used().memory_bytes,
+            None => self.pid().map_or(0, crate::watch::own_memory_bytes),
+        }
+    }
+
+    /// The guest's first process as the host knows it, or the one nearest above it.
+    pub fn pid(&self) -> Option<i32> {
+        self.busy.as_ref().and(self.roots.last().copied())
+    }
+
+    /// From here on, for a cell or for the time without one.
+    pub(super) fn start_counting(&mut self) {
+        let used = self.used();
+        if let Some(kept) = &mut self.kept {
+            kept.cpu_before = used.cpu;
+            kept.looked = Some(Instant::now());
+        }
+    }
+
+    /// What is in the pipes before a cell begins is not the cell's.
+    pub(super) fn hear_late_output(&mut self) {
+        let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
+        kept.late.push(Stream::Out, &home.out.read_waiting().0);
+        kept.late.push(Stream::Err, &home.err.read_waiting().0);
+    }
+
+    async fn rest(&mut self) {
+        match self.inbox.take() {
+            Ok(Some(frame)) => return self.accept_idle(frame),
+            Ok(None) => {}
+            Err(_) => return self.babbled(),
+        }
+        let (is_program, has_answers) = (self.home.is_some(), !self.outbox.is_empty());
+        tokio::select! {
+            read = self.inbox.fill(), if !self.is_mute => match read {
+                Ok(true) => {}
+                Ok(false) | Err(_) if is_program => self.is_mute = true,
+                Ok(false) | Err(_) => self.died(None),
+            },
+            written = self.outbox.drain(), if has_answers => if written.is_err() {
+                self.outbox.clear();
+            },
+            heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
+                Heard::Written(stream, text, _) => {
+                    if let Some(kept) = &mut self.kept {
+                        kept.late.push(stream, &text);
+                    }
+                }
+                Heard::Ended(status) => self.died(status),
+            },
+            () = sleep_until(self.next_look), if is_program => self.look_at_idle(),
+        }
+    }
+
+    /// THREAT[RES-2]: threads that work on while nobody waits are held to the same limits.
+    fn look_at_idle(&mut self) {
+        self.next_look = Instant::now() + IDLE_LOOK;
+        let used = self.used();
+        let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
+        if used.cpu.saturating_sub(before) > self.limits.cpu {
+            self.end(Outcome::Stopped(Limit::Cpu));
+        } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
+            self.end(Outcome::Stopped(Limit::Memory));
+        }
+    }
+
+    /// Nobody is there who could answer, and what is said now belongs to no cell.
+    fn accept_idle(&mut self, frame: FromGuest) {
+        let Some(left) = self.questions_left.checked_sub(1) else { return self.babbled() };
+        self.questions_left = left;
+        match frame {
+            FromGuest::Ask { id, .. } => {
+                let message = "tools can be called while a cell runs, and none does";
+                let error = CallError::new(CallCode::UpstreamError, message);
+                let answer = Answer { id, result: Err(error) };
+                if let Ok(frame) = ToGuest::Answer(answer).encode() {
+                    self.outbox.push(frame);
+                }
+            }
+            FromGuest::Output { stream, text } => {
+                if let Some(kept) = &mut self.kept {
+                    kept.late.push(stream, &text);
+                }
+            }
+            FromGuest::Compiled
+            | FromGuest::Progress(_)
+            | FromGuest::Image(_)
+            | FromGuest::CellEnded { .. } => {}
+            FromGuest::Returned(_) | FromGuest::Threw(_) => self.babbled(),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Opening a session: a worker that is kept between cells.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codexec_sandbox::Wanted;
+use codexec_types::{Admitted, Job, Json};
+
+use crate::engine::Engine;
+use crate::slot::{Furnishing, Purpose};
+use crate::user_dir::UserDir;
+use crate::zygote::blocking;
+use crate::{ExecError, Run, Workers};
+
+/// Where guests find the packages of their session.
+const PACKAGES: &str = "/box/packages";
+
+impl Workers {
+    /// Opens a session in the language and directory of this request, whose code is not run: cells
+    /// come by [`Run::send`]. `servers` are the names that it may see; `packages` is a directory
+    /// that it sees read-only, also what is put there later.
+    ///
+    /// Sessions take no place of the executions that run; whoever holds them bounds their number.
+    pub async fn open(
+        &self,
+        admitted: &Admitted,
+        servers: Vec<String>,
+        packages: Option<PathBuf>,
+    ) -> Result<Run, ExecError> {
+        let engine = Engine::of(admitted.language());
+        let pool = self.0.pool(engine);
+        let slot = pool.slot().await?;
+        let (mut dir, mut mounts) = (None, Vec::new());
+        if let Some(wanted) = admitted.working_dir() {
+            let (opened, its_mounts) = UserDir::open(wanted, &self.0.machine).await?;
+            dir = Some(opened);
+            mounts.extend(its_mounts);
+        }
+        if let (Some(packages), false) = (packages, engine == Engine::Js) {
+            mounts.push((PathBuf::from(PACKAGES), self.shown(packages).await?));
+        }
+        let slot = slot.furnished(Furnishing { purpose: Purpose::Session, mounts }).await?;
+        let limits = admitted.limits();
+        let job = Job {
+            language: admitted.language(),
+            code: String::new(),
+            input: Json::null(),
+            args: Vec::new(),
+            is_session: true,
+            servers,
+            memory_bytes: limits.memory_bytes,
+        };
+        let run = Run::new(job, limits, slot, dir, pool.hold(None));
+        // The slot will not be back soon. Ends by itself: every step of it is bounded.
+        let pool = Arc::clone(pool);
+        tokio::spawn(async move {
+            if let Err(error) = pool.warm().await {
+                tracing::warn!(%error, "a slot could not be opened");
+            }
+        });
+        Ok(run)
+    }
+
+    /// A directory of ours as a mount that nothing can be written to.
+    async fn shown(&self, path: PathBuf) -> Result<OwnedFd, ExecError> {
+        let mounter = self.0.machine.mounter().await?;
+        blocking(move || {
+            let found = fs::metadata(&path)?;
+            let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
+            let (device, inode, protected) = (found.dev(), found.ino(), Vec::new());
+            let wanted = Wanted { path, device, inode, is_writable: false, owner, protected };
+            let mount = mounter.mount(&wanted)?.into_iter().next();
+            mount.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidData).into())
+        })
+        .await
+    }
+}
