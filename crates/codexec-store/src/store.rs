@@ -18,6 +18,7 @@ use crate::{
     read,
     readers::Readers,
     record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall},
+    retention::{Pass, Removed, Retention},
     room::{MIN_FREE_BYTES, free_bytes},
     savepoint::atomically,
     schema, search, sessions,
@@ -48,6 +49,7 @@ pub struct Store {
     durability: Durability,
     call_ends: Arc<calls::Waiting>,
     late: Arc<Late>,
+    pass: Arc<Pass>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +120,7 @@ impl Store {
             durability,
             call_ends,
             late,
+            pass: Arc::default(),
         })
     }
 
@@ -258,6 +261,20 @@ impl Store {
         let changed = changed.await.map_err(|cause| StoreError::write(&self.path, cause))?;
         self.clerk.take_over();
         Ok(changed)
+    }
+
+    /// Removes what has been kept long enough, and the oldest where all of it takes too much room;
+    /// a bounded part of it at a time. To be called every hour or so.
+    pub async fn retain(
+        &self,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<Removed, StoreError> {
+        let (retention, pass) = (retention.clone(), Arc::clone(&self.pass));
+        let (database, path) = (Arc::clone(&self.database), Arc::clone(&self.path));
+        let done = tokio::task::spawn_blocking(move || pass.run(&retention, now, &database, &path));
+        let done = done.await.map_err(|err| StoreError::write(&self.path, Arc::new(err)))?;
+        done.map_err(|err| StoreError::write(&self.path, Arc::new(err)))
     }
 
     /// Until everything that was written here stands in the log files, too. What fails is tried

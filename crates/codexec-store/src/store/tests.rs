@@ -13,6 +13,7 @@ use codexec_types::{
 };
 
 mod full;
+mod kept;
 mod logs;
 mod searches;
 
