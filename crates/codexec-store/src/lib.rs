@@ -31,6 +31,7 @@ mod writer;
 
 pub use error::StoreError;
 pub use execution::{Call, Counts, Execution, Kind, Session, Status, Summary};
+pub use mask::mask;
 pub use query::{Found, LogPage, LogQuery};
 pub use record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall};
 pub use retention::{Removed, Retention};
