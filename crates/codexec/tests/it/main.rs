@@ -15,6 +15,7 @@ mod conformance;
 mod cpython;
 mod data;
 mod direct;
+mod durability;
 mod escape;
 mod files;
 mod fleet;
