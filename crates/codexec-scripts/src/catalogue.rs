@@ -18,15 +18,15 @@ use crate::{
     search::Places,
 };
 
-pub(crate) const MAX_SCRIPTS: usize = 10_000;
-
 const INDEX: &str = "index.json";
 /// More than 10,000 scripts with long descriptions come to; a larger one is not ours.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const SHOWN_PROBLEMS: usize = 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Catalogue {
+    /// How many scripts there may be.
+    most: usize,
     entries: BTreeMap<String, Entry>,
     /// Folders that are not listed, with a sentence each.
     problems: BTreeMap<String, String>,
@@ -66,18 +66,30 @@ enum Index {
 }
 
 impl Catalogue {
+    pub(crate) fn new(most: usize) -> Catalogue {
+        Catalogue {
+            most,
+            entries: BTreeMap::new(),
+            problems: BTreeMap::new(),
+            seen: None,
+            looked: None,
+            is_over_full: false,
+            rebuilt: None,
+        }
+    }
+
     /// Learns what has changed. The folder and the index are looked at always, every single file
     /// only when they have changed or `pause` has passed since the last time.
     pub(crate) fn look(&mut self, root: &Root, pause: Duration) -> io::Result<Looked> {
         let seen = self.stamps(root)?;
         let is_recent = self.looked.is_some_and(|at| at.elapsed() < pause);
-        if is_recent && self.seen == Some(seen) {
+        let could_be_another = seen.0.is_recent() || seen.1.is_some_and(Stamp::is_recent);
+        if is_recent && self.seen == Some(seen) && !could_be_another {
             return Ok(Looked::Fine);
         }
         let (has_leftovers, has_unsettled) = self.look_closely(root)?;
         let is_indexed = matches!(self.index(root), Index::Fits);
         self.seen = Some(seen);
-        self.looked = Some(Instant::now());
         match has_leftovers || has_unsettled || !is_indexed {
             true => Ok(Looked::HasWork),
             false => Ok(Looked::Fine),
@@ -86,7 +98,13 @@ impl Catalogue {
 
     /// Forgets everything: the folder is not there.
     pub(crate) fn clear(&mut self) {
-        *self = Catalogue { rebuilt: self.rebuilt.take(), ..Catalogue::default() };
+        *self = Catalogue::new(self.most);
+    }
+
+    /// Learns what others have written, before something is written here. Only under the lock.
+    pub(crate) fn catch_up(&mut self, root: &Root) -> Result<(), ScriptError> {
+        let seen = self.stamps(root).map_err(root.failed("read"))?;
+        if self.seen == Some(seen) { Ok(()) } else { self.mend(root) }
     }
 
     /// Makes versions of what was edited by hand, removes what a killed process has left, and
@@ -94,16 +112,16 @@ impl Catalogue {
     pub(crate) fn mend(&mut self, root: &Root) -> Result<(), ScriptError> {
         self.look_closely(root).map_err(root.failed("read"))?;
         for name in root.dir.names().map_err(root.failed("read"))? {
-            if is_temporary(&name) {
-                root.dir.remove_tree(&name).map_err(root.failed("written"))?;
+            if is_temporary(&name)
+                && let Err(err) = root.dir.remove_tree(&name)
+            {
+                tracing::warn!(error = %err, name, "what a save has left cannot be removed");
             }
         }
-        let unsettled: Vec<String> = self.unsettled();
-        for slug in unsettled {
-            if let Some(loaded) = root.settled(&slug)? {
-                tracing::info!(script = slug, "was edited by hand, or its save was cut short");
-                drop(loaded);
-                self.read_again(root, &slug);
+        for slug in self.unsettled() {
+            match root.settled(&slug) {
+                Ok(_) => self.read_again(root, &slug),
+                Err(err) => tracing::warn!(error = %err, "an edit makes no version yet"),
             }
         }
         let why = match self.index(root) {
@@ -138,7 +156,7 @@ impl Catalogue {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.entries.len() + self.problems.len() >= MAX_SCRIPTS
+        self.entries.len() + self.problems.len() >= self.most
     }
 
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
@@ -155,7 +173,7 @@ impl Catalogue {
             notes.push(format!("{more} more folders cannot be used"));
         }
         if self.is_over_full {
-            notes.push(format!("only the first {MAX_SCRIPTS} scripts are read; delete some"));
+            notes.push(format!("only the first {} scripts are read; delete some", self.most));
         }
         notes
     }
@@ -171,10 +189,10 @@ impl Catalogue {
         let has_leftovers = names.iter().any(|name| is_temporary(name));
         let visible = || names.iter().filter(|name| !name.starts_with('.') && *name != INDEX);
         let slugs = || visible().filter(|name| ScriptName::is_slug(name));
-        self.is_over_full = slugs().count() > MAX_SCRIPTS;
+        self.is_over_full = slugs().count() > self.most;
         self.problems.retain(|name, _| names.binary_search(name).is_ok());
         self.entries.retain(|slug, _| names.binary_search(slug).is_ok());
-        for slug in slugs().take(MAX_SCRIPTS) {
+        for slug in slugs().take(self.most) {
             if !self.entries.get(slug).is_some_and(|entry| entry.stamps.fit(&root.dir)) {
                 self.read_again(root, slug);
             }
@@ -187,6 +205,7 @@ impl Catalogue {
                 self.problems.insert(name.clone(), problem);
             }
         }
+        self.looked = Some(Instant::now());
         Ok((has_leftovers, !self.unsettled().is_empty()))
     }
 

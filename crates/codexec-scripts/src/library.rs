@@ -11,7 +11,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{
     Draft, Hit, Meta, Script, ScriptError, Version,
-    catalogue::{Catalogue, Looked, MAX_SCRIPTS},
+    catalogue::{Catalogue, Looked},
     dir::Dir,
     folder::{Loaded, Root, file_name},
     lock::Lock,
@@ -23,18 +23,25 @@ use crate::{
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The same for what can be done another time.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
-/// How long a file that somebody edits may go unseen in lists and searches.
-const PAUSE: Duration = Duration::from_secs(1);
+
+const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000 };
 
 /// The saved scripts of one folder. Cheap to clone; all work on files is done on threads that may
 /// wait, and what was begun is finished when the caller goes away.
 #[derive(Clone, Debug)]
 pub struct Library {
     folder: PathBuf,
-    pause: Duration,
+    limits: Limits,
     catalogue: Arc<Mutex<Catalogue>>,
     /// One writer at a time in this process; the lock on the file is for the others.
     turn: Arc<Semaphore>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How long a file that somebody edits may go unseen in lists and searches.
+    pub(crate) pause: Duration,
+    pub(crate) scripts: usize,
 }
 
 /// What a save has come to.
@@ -72,30 +79,25 @@ pub struct Listed {
 impl Library {
     /// Reads and makes nothing yet; the folder is made by the first save.
     pub fn at(folder: PathBuf) -> Library {
-        Library::with_pause(folder, PAUSE)
+        Library::with_limits(folder, LIMITS)
     }
 
-    pub(crate) fn with_pause(folder: PathBuf, pause: Duration) -> Library {
-        let turn = Arc::new(Semaphore::new(1));
-        Library { folder, pause, catalogue: Arc::default(), turn }
+    pub(crate) fn with_limits(folder: PathBuf, limits: Limits) -> Library {
+        let catalogue = Arc::new(Mutex::new(Catalogue::new(limits.scripts)));
+        Library { folder, limits, catalogue, turn: Arc::new(Semaphore::new(1)) }
     }
 
     /// A new script, or the next version of one. A draft that says nothing new makes no version.
     pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
         let (name, meta, code) = draft.checked()?;
-        let pause = self.pause;
+        let most = self.limits.scripts;
         self.write(LOCK_WAIT, move |catalogue, root| {
             let slug = &name.slug;
             let old = root.settled(slug)?;
             let is_new = old.is_none();
             let meta = match old {
-                None => {
-                    catalogue.look(root, pause).map_err(root.failed("read"))?;
-                    if catalogue.is_full() {
-                        return Err(ScriptError::Full { most: MAX_SCRIPTS });
-                    }
-                    root.create(slug, meta, &code)?
-                }
+                None if catalogue.is_full() => return Err(ScriptError::Full { most }),
+                None => root.create(slug, meta, &code)?,
                 Some(old) if old.meta.name != name.name => {
                     return Err(ScriptError::NameTaken { given: name.name, taken: old.meta.name });
                 }
@@ -293,7 +295,7 @@ impl Library {
                 })
                 .await;
         };
-        let pause = self.pause;
+        let pause = self.limits.pause;
         let looked = self
             .with_catalogue(move |catalogue| {
                 catalogue.look(&root, pause).map_err(root.failed("read"))
@@ -337,7 +339,7 @@ impl Library {
         let lock = lock.ok_or(ScriptError::Busy)?;
         let root = self.root().await?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         self.with_catalogue(move |catalogue| {
-            let done = work(catalogue, &root);
+            let done = catalogue.catch_up(&root).and_then(|()| work(catalogue, &root));
             drop((lock, turn));
             done
         })

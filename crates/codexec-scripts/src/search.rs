@@ -64,7 +64,7 @@ impl Places {
         Places {
             name: Words::of(&meta.name),
             tags: Words::of(&meta.tags.join(" ")),
-            description: Words::of(&meta.description),
+            description: Words::of(&meta.shown().description),
             code: Words::of_code(code),
         }
     }
