@@ -15,7 +15,7 @@ use crate::{
     folder::{Loaded, Root, Stamps, is_temporary},
     meta::Meta,
     name::ScriptName,
-    search::Places,
+    search::{Fit, Hit, Lexicon, Number, Places},
 };
 
 const INDEX: &str = "index.json";
@@ -28,6 +28,9 @@ pub(crate) struct Catalogue {
     /// How many scripts there may be.
     most: usize,
     entries: BTreeMap<String, Entry>,
+    lexicon: Lexicon,
+    /// Counts on, so that no two entries ever had the same.
+    next_number: Number,
     /// Folders that are not listed, with a sentence each.
     problems: BTreeMap<String, String>,
     /// The folder and the index as they were at the last look.
@@ -41,7 +44,8 @@ pub(crate) struct Catalogue {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) meta: Meta,
-    pub(crate) places: Places,
+    number: Number,
+    places: Places,
     /// The metadata as it stands in the index.
     line: String,
     stamps: Stamps,
@@ -54,6 +58,17 @@ pub(crate) enum Looked {
     Fine,
     /// Something must be written, for which the lock is needed.
     HasWork,
+}
+
+/// What a close look has found.
+#[derive(Default)]
+struct Close {
+    /// A killed process was about to write.
+    has_leftovers: bool,
+    /// Something was edited by hand, or its save was cut short.
+    is_unsettled: bool,
+    /// Something is not as the index was last seen to say.
+    is_new: bool,
 }
 
 /// How `index.json` stands to the folders.
@@ -70,6 +85,8 @@ impl Catalogue {
         Catalogue {
             most,
             entries: BTreeMap::new(),
+            lexicon: Lexicon::default(),
+            next_number: 0,
             problems: BTreeMap::new(),
             seen: None,
             looked: None,
@@ -87,10 +104,12 @@ impl Catalogue {
         if is_recent && self.seen == Some(seen) && !could_be_another {
             return Ok(Looked::Fine);
         }
-        let (has_leftovers, has_unsettled) = self.look_closely(root)?;
-        let is_indexed = matches!(self.index(root), Index::Fits);
+        let found = self.look_closely(root)?;
+        let known_index = self.seen.and_then(|(_, index)| index);
+        let is_indexed = (!found.is_new && seen.1.is_some() && seen.1 == known_index)
+            || matches!(self.index(root), Index::Fits);
         self.seen = Some(seen);
-        match has_leftovers || has_unsettled || !is_indexed {
+        match found.has_leftovers || found.is_unsettled || !is_indexed {
             true => Ok(Looked::HasWork),
             false => Ok(Looked::Fine),
         }
@@ -155,6 +174,27 @@ impl Catalogue {
         self.entries.values()
     }
 
+    /// Best first; those that fit alike stand in the order of their names. A request without a
+    /// word in it finds everything.
+    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+        let fits = self.lexicon.fits(query, self.entries.len());
+        let mut found: Vec<(Fit, &Entry)> = self
+            .entries
+            .values()
+            .filter_map(|entry| match &fits {
+                Some(fits) => Some((*fits.get(&entry.number)?, entry)),
+                None => Some((Fit::UNASKED, entry)),
+            })
+            .collect();
+        found.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+        let hit = |(fit, entry): (Fit, &Entry)| Hit {
+            meta: entry.meta.shown(),
+            relevance: fit.relevance,
+            score: fit.score,
+        };
+        found.into_iter().take(limit).map(hit).collect()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.entries.len() + self.problems.len() >= self.most
     }
@@ -183,18 +223,27 @@ impl Catalogue {
         Ok((folder, root.dir.stamp(INDEX)))
     }
 
-    /// Whether a killed process has left something, and whether something was edited by hand.
-    fn look_closely(&mut self, root: &Root) -> io::Result<(bool, bool)> {
+    fn look_closely(&mut self, root: &Root) -> io::Result<Close> {
         let names = root.dir.names()?;
-        let has_leftovers = names.iter().any(|name| is_temporary(name));
+        let mut found = Close {
+            has_leftovers: names.iter().any(|name| is_temporary(name)),
+            ..Close::default()
+        };
         let visible = || names.iter().filter(|name| !name.starts_with('.') && *name != INDEX);
         let slugs = || visible().filter(|name| ScriptName::is_slug(name));
         self.is_over_full = slugs().count() > self.most;
         self.problems.retain(|name, _| names.binary_search(name).is_ok());
-        self.entries.retain(|slug, _| names.binary_search(slug).is_ok());
+        let gone = |(slug, _): &(&String, &Entry)| names.binary_search(*slug).is_err();
+        let gone: Vec<String> =
+            self.entries.iter().filter(gone).map(|(slug, _)| slug.clone()).collect();
+        for slug in &gone {
+            self.forget(slug);
+        }
+        found.is_new = !gone.is_empty();
         for slug in slugs().take(self.most) {
             if !self.entries.get(slug).is_some_and(|entry| entry.stamps.fit(&root.dir)) {
                 self.read_again(root, slug);
+                found.is_new = true;
             }
         }
         for name in visible().filter(|name| !ScriptName::is_slug(name)).take(SHOWN_PROBLEMS) {
@@ -206,15 +255,19 @@ impl Catalogue {
             }
         }
         self.looked = Some(Instant::now());
-        Ok((has_leftovers, !self.unsettled().is_empty()))
+        found.is_unsettled = !self.unsettled().is_empty();
+        Ok(found)
     }
 
     fn read_again(&mut self, root: &Root, slug: &str) {
         let was = self.problems.remove(slug);
-        self.entries.remove(slug);
+        self.forget(slug);
         match root.load(slug) {
             Ok(Some(loaded)) => {
-                self.entries.insert(slug.to_owned(), Entry::new(loaded));
+                let entry = Entry::new(self.next_number, loaded);
+                self.next_number = self.next_number.saturating_add(1);
+                self.lexicon.add(entry.number, &entry.places);
+                self.entries.insert(slug.to_owned(), entry);
             }
             Ok(None) => {}
             Err(err) => {
@@ -224,6 +277,12 @@ impl Catalogue {
                 }
                 self.problems.insert(slug.to_owned(), problem);
             }
+        }
+    }
+
+    fn forget(&mut self, slug: &str) {
+        if let Some(entry) = self.entries.remove(slug) {
+            self.lexicon.remove(entry.number, &entry.places);
         }
     }
 
@@ -269,8 +328,9 @@ impl Catalogue {
 }
 
 impl Entry {
-    fn new(loaded: Loaded) -> Entry {
+    fn new(number: Number, loaded: Loaded) -> Entry {
         Entry {
+            number,
             places: Places::of(&loaded.meta, &loaded.code),
             line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
             meta: loaded.meta,
@@ -279,6 +339,3 @@ impl Entry {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -225,6 +225,3 @@ impl Stamp {
 fn owner_only() -> Mode {
     Mode::S_IRUSR | Mode::S_IWUSR
 }
-
-#[cfg(test)]
-mod tests;

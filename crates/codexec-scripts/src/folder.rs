@@ -75,6 +75,18 @@ impl Stamps {
 }
 
 impl Root {
+    /// `None`: nothing was ever saved.
+    pub(crate) fn open(path: PathBuf) -> Result<Option<Root>, ScriptError> {
+        match Dir::open(&path) {
+            Ok(dir) => Ok(Some(Root { dir, path })),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => {
+                let path = path.display().to_string();
+                Err(ScriptError::Files { path, doing: "read", source })
+            }
+        }
+    }
+
     pub(crate) fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ScriptError {
         let path = self.path.display().to_string();
         move |source| ScriptError::Files { path, doing, source }
