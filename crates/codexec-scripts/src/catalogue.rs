@@ -29,8 +29,6 @@ pub(crate) struct Catalogue {
     most: usize,
     entries: BTreeMap<String, Entry>,
     lexicon: Lexicon,
-    /// Counts on, so that no two entries ever had the same.
-    next_number: Number,
     /// Folders that are not listed, with a sentence each.
     problems: BTreeMap<String, String>,
     /// The folder and the index as they were at the last look.
@@ -86,7 +84,6 @@ impl Catalogue {
             most,
             entries: BTreeMap::new(),
             lexicon: Lexicon::default(),
-            next_number: 0,
             problems: BTreeMap::new(),
             seen: None,
             looked: None,
@@ -177,12 +174,12 @@ impl Catalogue {
     /// Best first; those that fit alike stand in the order of their names. A request without a
     /// word in it finds everything.
     pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
-        let fits = self.lexicon.fits(query, self.entries.len());
+        let fits = self.lexicon.fits(query);
         let mut found: Vec<(Fit, &Entry)> = self
             .entries
             .values()
             .filter_map(|entry| match &fits {
-                Some(fits) => Some((*fits.get(&entry.number)?, entry)),
+                Some(fits) => Some((*fits.get(entry.number).filter(|fit| fit.is_any())?, entry)),
                 None => Some((Fit::UNASKED, entry)),
             })
             .collect();
@@ -264,10 +261,9 @@ impl Catalogue {
         self.forget(slug);
         match root.load(slug) {
             Ok(Some(loaded)) => {
-                let entry = Entry::new(self.next_number, loaded);
-                self.next_number = self.next_number.saturating_add(1);
-                self.lexicon.add(entry.number, &entry.places);
-                self.entries.insert(slug.to_owned(), entry);
+                let places = Places::of(&loaded.meta, &loaded.code);
+                let number = self.lexicon.add(&places);
+                self.entries.insert(slug.to_owned(), Entry::new(loaded, places, number));
             }
             Ok(None) => {}
             Err(err) => {
@@ -328,10 +324,10 @@ impl Catalogue {
 }
 
 impl Entry {
-    fn new(number: Number, loaded: Loaded) -> Entry {
+    fn new(loaded: Loaded, places: Places, number: Number) -> Entry {
         Entry {
             number,
-            places: Places::of(&loaded.meta, &loaded.code),
+            places,
             line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
             meta: loaded.meta,
             stamps: loaded.stamps,

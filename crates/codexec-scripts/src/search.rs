@@ -56,8 +56,8 @@ impl Relevance {
     }
 }
 
-/// Stands for one script in a [`Lexicon`].
-pub(crate) type Number = u64;
+/// Stands for one script in a [`Lexicon`]; small, and used again when a script is gone.
+pub(crate) type Number = usize;
 
 /// The words of one script, by where they stand.
 #[derive(Debug)]
@@ -86,6 +86,9 @@ pub(crate) struct Lexicon {
     words: BTreeMap<Box<str>, Vec<(Number, Relevance)>>,
     /// Code has names and no grammar, so it has no other forms of a word.
     stems: HashMap<Box<str>, Vec<(Number, Relevance)>>,
+    /// How many were ever given out, and which of them are free.
+    numbers: usize,
+    free: Vec<Number>,
 }
 
 /// How well one script fits.
@@ -97,16 +100,20 @@ pub(crate) struct Fit {
 }
 
 impl Lexicon {
-    pub(crate) fn add(&mut self, number: Number, places: &Places) {
+    pub(crate) fn add(&mut self, places: &Places) -> Number {
+        let number = self.free.pop().unwrap_or(self.numbers);
+        self.numbers = self.numbers.max(number + 1);
         for (place, word) in &places.words {
             self.words.entry(word.clone()).or_default().push((number, *place));
             if *place != Relevance::Code {
                 self.stems.entry(stem(word).into()).or_default().push((number, *place));
             }
         }
+        number
     }
 
     pub(crate) fn remove(&mut self, number: Number, places: &Places) {
+        self.free.push(number);
         for (_, word) in &places.words {
             if let Some(where_it_stands) = self.words.get_mut(word) {
                 where_it_stands.retain(|(other, _)| *other != number);
@@ -123,37 +130,37 @@ impl Lexicon {
         }
     }
 
-    /// Those that have a word of the request; `None` if it has no word in it.
-    pub(crate) fn fits(&self, query: &str, all: usize) -> Option<HashMap<Number, Fit>> {
+    /// How well each script fits, by its number; `None` if the request has no word in it.
+    pub(crate) fn fits(&self, query: &str) -> Option<Vec<Fit>> {
         let mut wanted: Vec<String> = Vec::new();
         for word in split(query).take(QUERY_WORDS) {
             if !wanted.contains(&word) {
                 wanted.push(word);
             }
         }
-        let mut fits: HashMap<Number, Fit> = HashMap::new();
+        let mut fits = vec![Fit::NONE; self.numbers];
         for word in &wanted {
             let bests = self.bests(word);
-            let rarity = rarity(all, bests.len());
-            for (number, (place, value)) in bests {
-                fits.entry(number).or_insert(Fit::NONE).count(place, value * rarity);
+            let having = bests.iter().filter(|best| best.value > 0.0).count();
+            let rarity = rarity(self.numbers, having);
+            for (fit, best) in fits.iter_mut().zip(bests) {
+                fit.count(best, rarity);
             }
         }
-        for fit in fits.values_mut() {
+        for fit in &mut fits {
             fit.score *= f64::from(fit.matched) / wanted.len() as f64;
         }
         (!wanted.is_empty()).then_some(fits)
     }
 
-    /// For each script that has the word, its best place and what it counts there.
-    fn bests(&self, word: &str) -> HashMap<Number, (Relevance, f64)> {
-        let mut bests: HashMap<Number, (Relevance, f64)> = HashMap::new();
+    /// For each script its best place of the word, and what it counts there.
+    fn bests(&self, word: &str) -> Vec<Best> {
+        let mut bests = vec![Best { place: Relevance::Code, value: 0.0 }; self.numbers];
         let mut take = |standing: &[(Number, Relevance)], how_well: f64| {
             for (number, place) in standing {
                 let value = place.weight() * how_well;
-                let best = bests.entry(*number).or_insert((*place, value));
-                if value > best.1 {
-                    *best = (*place, value);
+                if let Some(best) = bests.get_mut(*number).filter(|best| value > best.value) {
+                    *best = Best { place: *place, value };
                 }
             }
         };
@@ -176,16 +183,30 @@ impl Lexicon {
     }
 }
 
+/// Where a script has one word, and what that counts; nothing if it has not.
+#[derive(Clone, Copy)]
+struct Best {
+    place: Relevance,
+    value: f64,
+}
+
 impl Fit {
     const NONE: Fit = Fit { relevance: Relevance::Code, score: 0.0, matched: 0 };
     /// Where nothing is asked for, the name is what a script is found by.
     pub(crate) const UNASKED: Fit = Fit { relevance: Relevance::Name, ..Fit::NONE };
 
-    fn count(&mut self, place: Relevance, value: f64) {
-        if place.weight() > self.relevance.weight() {
-            self.relevance = place;
+    pub(crate) fn is_any(&self) -> bool {
+        self.matched > 0
+    }
+
+    fn count(&mut self, best: Best, rarity: f64) {
+        if best.value <= 0.0 {
+            return;
         }
-        self.score += value;
+        if best.place.weight() > self.relevance.weight() {
+            self.relevance = best.place;
+        }
+        self.score += best.value * rarity;
         self.matched += 1;
     }
 }

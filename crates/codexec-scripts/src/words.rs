@@ -18,14 +18,15 @@ pub(crate) fn code_words(code: &str) -> Vec<Box<str>> {
     words
 }
 
-/// In lower case, split where letters and digits end and where `camelCase` has its humps.
+/// In lower case, split where letters and digits end. `GitHub` is a word, and so are `Git` and
+/// `Hub`.
 pub(crate) fn split(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(humps)
         .map(|word| word.chars().take(WORD_CHARS).flat_map(char::to_lowercase).collect())
 }
 
-/// `parseHTMLReport` as `parse`, `HTML`, `Report`.
+/// `parseHTMLReport` as `parse`, `HTML`, `Report`, and as it is.
 fn humps(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -43,6 +44,9 @@ fn humps(word: &str) -> Vec<&str> {
         before = Some(c);
     }
     parts.extend(word.get(start..).filter(|rest| !rest.is_empty()));
+    if parts.len() > 1 {
+        parts.push(word);
+    }
     parts
 }
 

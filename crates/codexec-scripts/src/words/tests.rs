@@ -7,7 +7,7 @@ fn check(text: &str, expected: &[&str]) {
 #[test]
 fn texts_are_split_where_people_see_words() {
     check("parse-excel_report", &["parse", "excel", "report"]);
-    check("parseHTMLReport v2", &["parse", "html", "report", "v2"]);
+    check("parseHTMLReport v2", &["parse", "html", "report", "parsehtmlreport", "v2"]);
     check("Grüße, WELT!", &["grüße", "welt"]);
     check("  --  ", &[]);
     check(&"x".repeat(99), &[&"x".repeat(40)]);
