@@ -5,6 +5,7 @@ mod ends;
 mod globals;
 mod hostile;
 mod output;
+mod sessions;
 mod typescript;
 
 use std::io::{Read, Write};
