@@ -23,6 +23,7 @@ mod interpreters;
 mod leaks;
 mod limits;
 mod ordinary;
+mod packages;
 mod programs;
 mod reference;
 mod remote;
