@@ -31,6 +31,7 @@ EXIT_STAYS = "sys.exit() ended this code; the session and its variables are stil
 _invalidate_caches = importlib.invalidate_caches
 _all_tasks = asyncio.all_tasks
 _set_event_loop = asyncio.set_event_loop
+_running_loop = asyncio._get_running_loop
 _loop_files = (os.path.dirname(asyncio.__file__) + os.sep, selectors.__file__)
 _step_of_loop = asyncio.BaseEventLoop._run_once.__code__
 # An exception here is one in the code that waits.
@@ -63,15 +64,17 @@ class Session:
             self._wire.say('{"cell_ended":{"number":%d,"ending":%s}}' % (cell["number"], ending))
 
     def _next_cell(self):
-        while True:
+        wire = self._wire
+        while wire.cell is None and not wire.closed_because:
             loop = self._loop
             if loop is None or loop.is_closed() or not _all_tasks(loop):
-                return self._wire.read_cell()
+                return wire.read_cell()
             # Tasks that were begun go on while nobody sends anything.
             try:
-                return loop.run_until_complete(self._await_cell(loop))
+                self._run_async(self._await_cell(loop))
             except BaseException as error:
                 note(f"{type(error).__name__} in a task: {error}")
+        return wire.take_cell()
 
     async def _await_cell(self, loop):
         wire, arrived = self._wire, asyncio.Event()
@@ -83,7 +86,6 @@ class Session:
                 arrived.clear()
         finally:
             wire.on_cell = None
-        return wire.take_cell()
 
     def _run_cell(self, cell):
         """Gives how it ended, as JSON."""
@@ -113,8 +115,7 @@ class Session:
         _invalidate_caches()
         if self._loop is not None and not self._loop.is_closed():
             _set_event_loop(self._loop)
-        self._is_stopped = False
-        self._wire.is_interrupted = False
+        self._is_stopped = self._wire.is_interrupted = False
         signal(SIGINT, self._on_interrupt)
 
     def _ending(self, step, source, file):
@@ -122,6 +123,10 @@ class Session:
         try:
             try:
                 self._is_running = True
+                if self._wire.was_signalled:
+                    # Since the cell came, and before it ran.
+                    self._is_stopped, self._wire.was_signalled = True, False
+                    raise KeyboardInterrupt
                 return step()
             finally:
                 self._is_running = False
@@ -154,28 +159,35 @@ class Session:
         task = self._task = loop.create_task(coroutine)
         try:
             return loop.run_until_complete(task)
-        except BaseException:
-            # Something ended the loop and not the task: an interrupt, or `sys.exit()` elsewhere.
-            if not task.done():
+        finally:
+            # Something may have ended the loop and not the task: an interrupt, or `sys.exit()` in
+            # another task, and with it all that awaits that one.
+            while not task.done():
                 task.cancel()
-                loop.run_until_complete(asyncio.wait([task]))
+                _quietly(lambda: loop.run_until_complete(task))
             if not task.cancelled():
                 task.exception()
-            raise
-        finally:
             self._task = None
 
     def _on_interrupt(self, number, frame):
         if not self._is_running:
+            self._wire.was_signalled = True
             return
         self._is_stopped = True
-        if _is_between_steps(frame):
-            if self._task is not None:
-                self._loop.call_soon_threadsafe(self._task.cancel)
+        # In a loop of the program's own, it is for the program to clean up.
+        if self._task is not None and _running_loop() is self._loop and _is_between_steps(frame):
+            self._loop.call_soon_threadsafe(self._task.cancel)
         elif _is_in_wire(frame):
             self._wire.is_interrupted = True
         else:
             raise KeyboardInterrupt
+
+
+def _quietly(step):
+    try:
+        step()
+    except BaseException:
+        pass
 
 
 def _is_between_steps(frame):

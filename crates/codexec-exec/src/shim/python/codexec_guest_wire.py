@@ -64,6 +64,8 @@ class Wire:
         self.unseen_failures = []
         # Set where an exception would tear a frame: raised where it does not.
         self.is_interrupted = False
+        # A signal came when nothing ran: for the cell that has come, if it came after it.
+        self.was_signalled = False
         self._main_thread = get_ident()
         self._main_calls = set()
         self._fd = fd
@@ -252,6 +254,7 @@ class Wire:
             self.start = frame["start"]
             return
         self.cell = frame["cell"]
+        self.was_signalled = False
         if self.on_cell is not None:
             self.on_cell()
 

@@ -89,6 +89,8 @@ def main(fd):
 def _run(wire):
     global _pictures
     os.register_at_fork(after_in_child=wire.abandon)
+    # A session's first cell may be stopped before it is even read.
+    signal(SIGINT, lambda *_: setattr(wire, "was_signalled", True))
     streams = _set_up_process()
     _pictures = pictures = Pictures(wire, note)
     # A child that waits in a pool has the time; in a rush there is none for anything.
@@ -122,6 +124,7 @@ def _run_program(job, wire, pictures):
     remember_source(source)
     namespace = _main_module(job, wire, pictures)
     sys.argv[1:] = job.get("args", ())
+    signal(SIGINT, default_int_handler)
     wire.say('"compiled"')
     try:
         value = value_of(code, namespace)
@@ -151,7 +154,6 @@ def _set_up_process():
     sys.argv[:] = [FILE]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
-    signal(SIGINT, default_int_handler)
     for number in (SIGTERM, SIGCHLD, SIGHUP):
         signal(number, SIG_DFL)
     _reseed_numpy()
