@@ -25,6 +25,7 @@ mod kept;
 mod leaks;
 mod limits;
 mod ordinary;
+mod packages;
 mod programs;
 mod reference;
 mod remote;
