@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
+    ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_tools.py", include_str!("../shim/python/codexec_guest_tools.py")),
     ("codexec_guest_values.py", include_str!("../shim/python/codexec_guest_values.py")),
