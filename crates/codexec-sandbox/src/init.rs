@@ -4,6 +4,7 @@
 
 mod guest;
 mod network;
+mod shell;
 mod signals;
 
 use std::fs::{self, File, Permissions};

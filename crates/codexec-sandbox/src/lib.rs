@@ -18,6 +18,7 @@ mod broker;
 mod cgroup;
 mod control;
 mod entry;
+mod exchange;
 mod exec;
 mod host;
 mod hull;
@@ -42,6 +43,7 @@ pub use control::{
     pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
+pub use exchange::exchange;
 pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};

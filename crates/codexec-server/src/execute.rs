@@ -111,6 +111,7 @@ impl App {
         if tokio::time::timeout(DRAIN, ended).await.is_err() {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
+        self.records.flush().await;
         self.gateway.shutdown().await;
     }
 

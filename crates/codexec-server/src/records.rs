@@ -55,6 +55,15 @@ impl Records {
         Snapshots::at(self.home.join("snapshots"))
     }
 
+    /// The log files follow the store a moment later; here they are waited for.
+    pub(crate) async fn flush(&self) {
+        let Some(store) = self.store.get() else { return };
+        if let Err(error) = store.flush().await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the next start writes what is missing in the log files");
+        }
+    }
+
     /// Where the files that this execution left are kept, if it left any.
     pub(crate) fn artifacts(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("artifacts").join(id.as_str())

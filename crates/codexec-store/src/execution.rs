@@ -123,6 +123,22 @@ pub struct Counts {
     pub total: u64,
 }
 
+impl Summary {
+    /// As a program's: 0 when all went well, 1 when the code threw, the program's own where it has
+    /// one, and none where it was stopped.
+    pub fn exit_status(&self) -> Option<i32> {
+        match self.status {
+            Status::Returned => Some(0),
+            Status::Threw => Some(self.exit_code.unwrap_or(1)),
+            Status::Running
+            | Status::Stopped
+            | Status::Crashed
+            | Status::Cancelled
+            | Status::Failed => self.exit_code,
+        }
+    }
+}
+
 impl Status {
     const ALL: [Status; 7] = [
         Status::Running,

@@ -5,13 +5,18 @@
 
 mod calls;
 mod checkpoint;
+mod clerk;
 mod database;
+mod entry;
 mod error;
 mod execution;
+mod index;
+mod journal;
 mod mask;
 mod owner;
 mod query;
 mod read;
+mod readers;
 mod record;
 mod savepoint;
 mod schema;

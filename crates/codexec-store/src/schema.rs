@@ -31,7 +31,7 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<Connection, St
 /// SQLite gives its own files beside the database the database's mode. A database that is there
 /// is not opened here: closing it again would take away the locks that another connection of
 /// this process has on it.
-fn private(path: &Path) -> io::Result<()> {
+pub(crate) fn private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(err) if err.kind() != io::ErrorKind::AlreadyExists => return Err(err),
         Ok(_) | Err(_) => {}

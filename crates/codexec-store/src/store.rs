@@ -6,12 +6,16 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     StoreError, calls,
+    clerk::Clerk,
     database::Database,
     error::Cause,
     execution::{Counts, Execution, Session, Summary},
+    index,
+    journal::Journal,
     owner,
     query::{LogPage, LogQuery},
     read,
+    readers::Readers,
     record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall},
     savepoint::atomically,
     schema, search, sessions,
@@ -34,6 +38,8 @@ pub struct Store {
     // Before the sender: the writer's thread then holds the last one, and closes it.
     database: Arc<Database>,
     jobs: mpsc::Sender<Job>,
+    clerk: Arc<Clerk>,
+    readers: Arc<Readers>,
     path: Arc<Path>,
     owner: Arc<str>,
     owners: owner::Folder,
@@ -90,8 +96,13 @@ impl Store {
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner) = is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
+        let owner: Arc<str> = owner.into();
+        let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
+        let clerk = Clerk::start(Arc::clone(&path), Arc::clone(&database), journal);
+        let clerk = Arc::new(clerk.map_err(|err| StoreError::open(&path, err))?);
+        let readers = Arc::new(Readers::new(Arc::clone(&path)));
         let call_ends = Arc::default();
-        Ok(Store { database, jobs, path, owner: owner.into(), owners, durability, call_ends })
+        Ok(Store { database, jobs, clerk, readers, path, owner, owners, durability, call_ends })
     }
 
     /// Writes down that an execution is about to run, before anything of it runs.
@@ -144,13 +155,16 @@ impl Store {
                 })
             })
             .await?;
+        self.clerk.entry();
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
 
     pub async fn session_started(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
         let started = sessions::Started::new(start);
         let owner = Arc::clone(&self.owner);
-        self.write(0, move |conn| started.insert(conn, &owner)).await
+        let written = self.write(0, move |conn| started.insert(conn, &owner)).await;
+        self.clerk.entry();
+        written
     }
 
     pub async fn session_package(
@@ -164,7 +178,9 @@ impl Store {
         let (name, version) = (name.to_owned(), version.map(str::to_owned));
         let installed = sessions::Installed { session: session.clone(), name, version, is_ok, at };
         let owner = Arc::clone(&self.owner);
-        self.write(0, move |conn| installed.insert(conn, &owner)).await
+        let written = self.write(0, move |conn| installed.insert(conn, &owner)).await;
+        self.clerk.entry();
+        written
     }
 
     /// Says whether it lived until now: a second end changes nothing.
@@ -176,7 +192,10 @@ impl Store {
         executions: u32,
     ) -> Result<bool, StoreError> {
         let session = session.clone();
-        self.write(0, move |conn| sessions::end(conn, &session, reason, at, executions)).await
+        let written =
+            self.write(0, move |conn| sessions::end(conn, &session, reason, at, executions)).await;
+        self.clerk.entry();
+        written
     }
 
     /// The newest sessions, ended ones too; 1,000 at most.
@@ -185,8 +204,12 @@ impl Store {
     }
 
     pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
-        let query = query.clone();
-        self.read(move |conn| search::search(conn, &query)).await
+        if query.text.is_some() {
+            let indexed = self.clerk.index().await;
+            indexed.map_err(|cause| StoreError::read(&index::path(&self.path), cause))?;
+        }
+        let (query, index) = (query.clone(), index::path(&self.path));
+        self.read(move |conn| search::search(conn, &index, &query)).await
     }
 
     pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
@@ -200,7 +223,7 @@ impl Store {
     }
 
     pub async fn counts(&self) -> Result<Counts, StoreError> {
-        self.read(read::counts).await
+        self.read(|conn| read::counts(conn)).await
     }
 
     /// Ends the executions whose server died while they ran, as `failed` with the code
@@ -209,13 +232,23 @@ impl Store {
         let owners = self.owners.clone();
         let changed = self.queue(move |conn| {
             let changed = atomically(conn, || {
+                let changed = read::interrupt(conn, &owners, now)?;
                 sessions::end_of_the_dead(conn, &owners, now)?;
-                read::interrupt(conn, &owners, now)
+                Ok(changed)
             })?;
             owners.tidy();
             Ok(changed)
         });
-        changed.await.map_err(|cause| StoreError::write(&self.path, cause))
+        let changed = changed.await.map_err(|cause| StoreError::write(&self.path, cause))?;
+        self.clerk.take_over();
+        Ok(changed)
+    }
+
+    /// Until everything that was written here stands in the log files, too. What fails is tried
+    /// again, and left to the next server in the end.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let written = self.clerk.log().await;
+        written.map_err(|cause| StoreError::write(&self.path.with_file_name("logs"), cause))
     }
 
     /// One statement, at once if it is short and nothing is in the way.
@@ -238,9 +271,9 @@ impl Store {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.queue(work).await.map_err(|cause| StoreError::read(&self.path, cause))
+        self.readers.read(work).await.map_err(|cause| StoreError::read(&self.path, cause))
     }
 
     async fn queue<T: Send + 'static>(

@@ -89,6 +89,11 @@ impl Parts {
             queue: 200,
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
+            packages: codexec_exec::packages::Settings {
+                home: Some(self.home.join("packages")),
+                environment: env::for_installers(),
+                ..codexec_exec::packages::Settings::default()
+            },
         }
     }
 

@@ -6,6 +6,7 @@ mod globals;
 mod hostile;
 mod kept;
 mod output;
+mod sessions;
 mod typescript;
 
 use std::io::{Read, Write};

@@ -107,6 +107,16 @@
     pendingCount--;
     return call;
   };
+  // A cell that was stopped waits for nothing any more.
+  let mark = 0;
+  let lastCall = 0;
+  own.markCalls = () => {
+    mark = lastCall;
+  };
+  own.forgetCalls = () => {
+    const ids = own.ownKeys(pending);
+    for (let i = 0; i < ids.length; i++) if (+ids[i] > mark) settle(ids[i]);
+  };
   own.hasPendingCalls = () => pendingCount > 0;
   own.answer = (id, result) => settle(id)?.resolve(result);
   own.refuse = (id, details) => {
@@ -120,6 +130,7 @@
     return new Promise((resolve, reject) => {
       const id = native.ask(makeAsk());
       pending[id] = { resolve, reject, site };
+      lastCall = id;
       pendingCount++;
     });
   };

@@ -12,6 +12,9 @@ use codexec_types::{
     Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
 };
 
+mod logs;
+mod searches;
+
 use tempfile::TempDir;
 
 use super::*;
@@ -306,8 +309,8 @@ async fn a_folder_that_cannot_be_written_is_refused() {
 async fn a_full_disk_is_an_error_and_passes() {
     let (store, _home) = store().await;
     let pages: u32 =
-        store.read(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
-    store.read(max_pages(pages + 2)).await.unwrap();
+        store.queue(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
+    store.queue(max_pages(pages + 2)).await.unwrap();
     let big = "1;".repeat(100_000);
     let mut begun = Vec::new();
     for n in 0..8 {
@@ -320,7 +323,7 @@ async fn a_full_disk_is_an_error_and_passes() {
         assert_eq!(begin.await.unwrap().unwrap_err().code(), "store_write");
     }
     assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 0 });
-    store.read(max_pages(1_000_000)).await.unwrap();
+    store.queue(max_pages(1_000_000)).await.unwrap();
     begin(&store, &ExecutionId::from_bits(1), &big, at(0)).await.unwrap();
 }
 

@@ -50,7 +50,7 @@ fn wrong_settings_say_how_to_write_them() {
     refused(
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
-         `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`",
+         `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `tools`, `gateway`, `discovery`, `servers`",
     );
     refused("[tools]\nallowed = ['github']", "`tools.allowed`");
 }

@@ -20,6 +20,7 @@ mod files;
 mod fleet;
 mod guide;
 mod interpreters;
+mod kept;
 mod leaks;
 mod limits;
 mod ordinary;
