@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use codexec_exec::packages::Packages;
 use codexec_exec::{Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
@@ -29,6 +30,7 @@ pub struct App {
     pub records: Arc<Records>,
     pub sessions: Sessions,
     pub scripts: Library,
+    pub packages: Packages,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -95,8 +97,17 @@ impl App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
         let records = Arc::new(records);
         let sessions = Sessions::new(sessions, Arc::clone(&records));
-        let in_force = InForce::new(policy);
-        App { in_force, workers, gateway, records, sessions, scripts, stopping, executions }
+        App {
+            in_force: InForce::new(policy),
+            packages: Packages::new(&workers),
+            workers,
+            gateway,
+            records,
+            sessions,
+            scripts,
+            stopping,
+            executions,
+        }
     }
 
     /// Ends everything: executions first, each with its record, then the sessions, then the
@@ -111,6 +122,7 @@ impl App {
         if tokio::time::timeout(DRAIN, ended).await.is_err() {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
+        self.records.flush().await;
         self.records.flush().await;
         self.gateway.shutdown().await;
     }

@@ -1,5 +1,6 @@
 use std::fmt::Write as _;
 
+use codexec_exec::packages::PackageError;
 use codexec_scripts::ScriptError;
 use codexec_store::StoreError;
 use codexec_types::{CallCode, nearest};
@@ -108,6 +109,12 @@ impl From<SnapshotError> for OwnError {
 impl From<StoreError> for OwnError {
     fn from(error: StoreError) -> OwnError {
         OwnError::new("STORE_UNAVAILABLE", with_causes(&error))
+    }
+}
+
+impl From<PackageError> for OwnError {
+    fn from(error: PackageError) -> OwnError {
+        OwnError::new(error.code(), with_causes(&error))
     }
 }
 

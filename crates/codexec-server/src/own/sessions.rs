@@ -1,7 +1,8 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
 use codexec_types::{Language, SessionId, rfc3339};
 use serde_json::{Value, json};
@@ -58,14 +59,13 @@ impl App {
             .admit_session(request, &self.gateway.server_names())
             .map_err(crate::ExecuteError::from)?;
         let admitted = within(admitted, client)?;
-        let folder = self.records.folder_for(&id).await.map_err(|error| {
-            OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
-        })?;
+        let folder = self.records.folder_for(&id).await.map_err(no_folder)?;
         let store = self.records.store().await?;
         let servers = self.visible_servers(&admitted);
+        let packages = packages_folder(&folder).await.map_err(no_folder)?;
         let mut run = self
             .workers
-            .open(&admitted, servers, Some(folder.clone()))
+            .open(&admitted, servers, Some(packages))
             .await
             .map_err(crate::ExecuteError::from)?;
         let start = SessionStart {
@@ -249,6 +249,16 @@ impl App {
         let names = self.records.snapshots().list(&client.principal).await?;
         Ok(json!({"snapshots": names}))
     }
+}
+
+async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
+    let folder = folder.to_owned();
+    let made = tokio::task::spawn_blocking(move || Packages::folder_for_session(&folder));
+    made.await.map_err(std::io::Error::other)?
+}
+
+fn no_folder(error: std::io::Error) -> OwnError {
+    OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
 }
 
 /// The one that the code which asks runs in.
