@@ -17,6 +17,8 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
     ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
+    ("codexec_guest_running.py", include_str!("../shim/python/codexec_guest_running.py")),
+    ("codexec_guest_session.py", include_str!("../shim/python/codexec_guest_session.py")),
     ("codexec_guest_tools.py", include_str!("../shim/python/codexec_guest_tools.py")),
     ("codexec_guest_values.py", include_str!("../shim/python/codexec_guest_values.py")),
     ("codexec_guest_wire.py", include_str!("../shim/python/codexec_guest_wire.py")),
