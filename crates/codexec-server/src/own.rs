@@ -50,8 +50,14 @@ pub const TOOLS: [&str; 15] = [
 ];
 
 /// Those that only code and the command line call.
-pub const OTHERS: [&str; 4] =
-    ["snapshot_session", "restore_session", "list_snapshots", "list_packages"];
+pub const OTHERS: [&str; 6] = [
+    "snapshot_session",
+    "restore_session",
+    "list_snapshots",
+    "session_history",
+    "list_packages",
+    "list_script_versions",
+];
 
 impl App {
     /// One of our own functions. Boxed: what it runs may call it again.
@@ -83,12 +89,14 @@ impl App {
                 "snapshot_session" => self.snapshot_session(fields, client).await?,
                 "restore_session" => self.restore_session(fields, client).await?,
                 "list_snapshots" => self.list_snapshots(fields, client).await?,
+                "session_history" => self.session_history(fields, client).await?,
                 "install_package" => self.install_package(fields, client).await?,
                 "list_packages" => self.list_packages(fields, client).await?,
                 "save_script" => self.save_script(fields, client).await?,
                 "get_script" => self.get_script(fields, client).await?,
                 "list_scripts" => self.list_scripts(fields).await?,
                 "search_scripts" => self.search_scripts(fields).await?,
+                "list_script_versions" => self.list_script_versions(fields).await?,
                 "delete_script" => self.delete_script(fields).await?,
                 "search_execution_logs" => self.search_execution_logs(fields).await?,
                 "get_execution_log" => self.get_execution_log(fields, client).await?,

@@ -48,6 +48,11 @@ impl OwnError {
         self.code
     }
 
+    /// The sentence alone.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// As the toolset `codexec` writes it.
     pub fn value(&self) -> Value {
         let mut value = json!({

@@ -93,6 +93,17 @@ impl App {
         self.run(&name, version, wanted, session, client).await
     }
 
+    /// A saved script in a worker of its own; `wanted` says everything but its code and language.
+    pub async fn run_saved(
+        &self,
+        name: &str,
+        version: Option<u32>,
+        wanted: Wanted,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        self.run(name, version, wanted, None, client).await
+    }
+
     pub(super) async fn save_and_run_script(
         &self,
         mut fields: Fields,

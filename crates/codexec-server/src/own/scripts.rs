@@ -113,6 +113,26 @@ impl App {
         Ok(json!({"results": results}))
     }
 
+    /// Those that are kept, newest first.
+    pub(super) async fn list_script_versions(&self, mut fields: Fields) -> Result<Value, OwnError> {
+        let name = fields.required_text("name")?;
+        fields.finish()?;
+        let versions = self.scripts.versions(&name).await?;
+        let versions: Vec<Value> = versions
+            .iter()
+            .map(|version| {
+                json!({
+                    "version": version.version,
+                    "saved_at": version.saved_at,
+                    "language": version.language.name(),
+                    "sha256": version.sha256,
+                    "is_current": version.is_current,
+                })
+            })
+            .collect();
+        Ok(json!({"name": name, "versions": versions}))
+    }
+
     pub(super) async fn delete_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
         let name = fields.required_text("name")?;
         fields.finish()?;

@@ -16,6 +16,8 @@ use crate::snapshots::{Snapshot, check_name};
 use crate::{App, Client, Wanted};
 
 const MAX_NAME_CHARS: usize = 64;
+const DEFAULT_HISTORY: u64 = 20;
+const MAX_HISTORY: u64 = 1_000;
 
 impl App {
     pub(super) async fn start_session(
@@ -129,6 +131,38 @@ impl App {
                     "pid": info.pid,
                     "memory_mb": mebibytes(info.memory_bytes),
                     "packages_installed": info.packages,
+                })
+            })
+            .collect();
+        Ok(json!({"sessions": sessions}))
+    }
+
+    /// Open ones of every server that runs here, and those that have ended; newest first.
+    pub(super) async fn session_history(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
+        let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
+        fields.finish()?;
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let sessions = self.records.store().await?.sessions(limit).await?;
+        let is_theirs =
+            |session: &&codexec_store::Session| session.principal == client.principal.as_str();
+        let sessions: Vec<Value> = sessions
+            .iter()
+            .filter(is_theirs)
+            .map(|session| {
+                json!({
+                    "session_id": session.id.as_str(),
+                    "language": session.language,
+                    "name": session.name,
+                    "started_at": rfc3339(session.started),
+                    "ended_at": session.ended.map(rfc3339),
+                    "reason": session.reason,
+                    "executions_count": session.executions,
+                    "pid": session.pid,
+                    "working_dir": session.working_dir,
                 })
             })
             .collect();

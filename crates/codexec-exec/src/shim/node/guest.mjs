@@ -621,8 +621,10 @@ const emit = (image) => {
 define(globalThis, "emit", emit);
 
 // ---- Warm: everything is loaded, and has run once, before there is a job.
-const tools = path.join(SHIM_DIR, "tools.js");
-new vm.Script(readFileSync(tools, "utf8"), { filename: tools }).runInThisContext()(native, own);
+for (const name of ["tools.js", "kept.js"]) {
+  const filename = path.join(SHIM_DIR, name);
+  new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
+}
 process.on("beforeExit", () => {
   isDrained = true;
 });
