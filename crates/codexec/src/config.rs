@@ -9,7 +9,7 @@ mod limits;
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::Python;
+use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::SessionSettings;
@@ -36,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) sessions: SessionSettings,
     /// Where saved scripts are.
     pub(crate) scripts: PathBuf,
+    pub(crate) packages: packages::Settings,
 }
 
 /// `tools.allowed`, as written.
@@ -78,6 +79,12 @@ pub(crate) enum ConfigError {
     Trust(String),
     #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
     Client(String),
+    #[error("`{key}`: {error}")]
+    Address { key: &'static str, error: packages::InvalidAddress },
+    #[error(
+        "`{key}` names {text:?}; write packages like \"pandas\", \"pip:pandas\", \"npm:@scope/*\""
+    )]
+    Package { key: &'static str, text: String },
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -113,6 +120,7 @@ impl Config {
             discovery: gateway::discovery(&file.discovery)?,
             sessions: keeping::sessions(&file.sessions)?,
             scripts: keeping::scripts(&file.scripts, place)?,
+            packages: keeping::packages(&file.packages, place)?,
         })
     }
 }

@@ -90,9 +90,8 @@ impl Parts {
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
             packages: codexec_exec::packages::Settings {
-                home: Some(self.home.join("packages")),
                 environment: env::for_installers(),
-                ..codexec_exec::packages::Settings::default()
+                ..self.config.packages.clone()
             },
         }
     }

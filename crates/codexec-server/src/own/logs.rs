@@ -73,9 +73,9 @@ fn found(found: &Found) -> Value {
         "language": summary.language,
         "code_preview": preview(&found.code),
         "status": summary.kind.name(),
-        "exit_code": summary.exit_code,
+        "exit_code": summary.exit_status(),
         "error_preview": found.error.as_deref().map(preview),
-        "duration_ms": summary.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "duration_ms": summary.duration.map(shape::milliseconds),
         "executed_at": rfc3339(summary.started),
     })
 }
@@ -103,8 +103,8 @@ fn whole(execution: &Execution, client: &Client) -> Value {
         "code": code,
         "stdout": stdout,
         "stderr": stderr,
-        "exit_code": summary.exit_code,
-        "duration_ms": summary.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "exit_code": summary.exit_status(),
+        "duration_ms": summary.duration.map(shape::milliseconds),
         "packages_installed": execution.packages,
         "artifacts_created": paths(&execution.changes.created),
         "artifacts_modified": paths(&execution.changes.modified),
@@ -142,7 +142,7 @@ fn call(call: &Call) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
-        "duration_ms": call.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "duration_ms": call.duration.map(shape::milliseconds),
         "error_code": call.error_code,
         "result_bytes": call.result_bytes,
     })

@@ -23,6 +23,7 @@ pub(crate) struct File {
     pub(super) workers: Workers,
     pub(super) sessions: Sessions,
     pub(super) scripts: Scripts,
+    pub(super) packages: Packages,
     pub(super) tools: Tools,
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
@@ -105,6 +106,27 @@ pub(super) struct Sessions {
 pub(super) struct Scripts {
     /// Not set: `scripts` where our own state is.
     pub(super) folder: Option<PathBuf>,
+}
+
+/// What code may install, and from where.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Packages {
+    /// Not set: what the user's own pip is configured with.
+    pub(super) python_index: Option<String>,
+    /// Where that index keeps its files, if elsewhere.
+    pub(super) python_hosts: Vec<String>,
+    /// Not set: what the user's own npm is configured with.
+    pub(super) npm_registry: Option<String>,
+    pub(super) npm_hosts: Vec<String>,
+    pub(super) ca_file: Option<PathBuf>,
+    /// Whether code of a package may run while it is installed.
+    pub(super) install_scripts: bool,
+    /// Not set: all that are not denied.
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) deny: Vec<String>,
+    pub(super) timeout_s: Option<u64>,
+    pub(super) max_mib: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
