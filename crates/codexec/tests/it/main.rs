@@ -20,6 +20,7 @@ mod files;
 mod fleet;
 mod guide;
 mod interpreters;
+mod kept_workers;
 mod leaks;
 mod limits;
 mod ordinary;
