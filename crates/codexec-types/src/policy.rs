@@ -100,19 +100,34 @@ impl Refusal {
 impl Policy {
     /// `servers` are the upstreams there are: patterns are read against their names.
     pub fn admit(&self, request: Request, servers: &[ServerName]) -> Result<Admitted, Refusal> {
-        if !self.languages.contains(&request.language) {
-            return Err(Refusal::Language(request.language, self.languages.clone()));
-        }
+        self.check_language(request.language)?;
         self.check_code(&request.code)?;
         let bytes = request.input.text().len();
         if bytes > self.input_bytes {
             return Err(Refusal::Input { bytes, cap: self.input_bytes });
         }
         check_args(&request.args)?;
+        self.admit_session(request, servers)
+    }
+
+    /// A session that is to be opened: the same, but there is no code yet.
+    pub fn admit_session(
+        &self,
+        request: Request,
+        servers: &[ServerName],
+    ) -> Result<Admitted, Refusal> {
+        self.check_language(request.language)?;
         let limits = self.limits_for(&request.asked)?;
         let tools = self.tools_for(&request.asked, servers)?;
         let working_dir = self.working_dir_for(&request)?;
         Ok(Admitted { request, limits, tools, working_dir })
+    }
+
+    fn check_language(&self, language: Language) -> Result<(), Refusal> {
+        match self.languages.contains(&language) {
+            true => Ok(()),
+            false => Err(Refusal::Language(language, self.languages.clone())),
+        }
     }
 
     fn working_dir_for(&self, request: &Request) -> Result<Option<WorkingDir>, Refusal> {
@@ -176,6 +191,14 @@ impl Policy {
 }
 
 impl Admitted {
+    /// The same from inside of another execution: no more tools and no more time than that has.
+    #[must_use]
+    pub fn within(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
+        self.tools = self.tools.and(tools);
+        self.limits.wall = self.limits.wall.min(wall);
+        self
+    }
+
     pub fn language(&self) -> Language {
         self.request.language
     }

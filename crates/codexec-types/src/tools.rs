@@ -78,6 +78,16 @@ impl ToolFilter {
         self
     }
 
+    /// What both let through.
+    #[must_use]
+    pub fn and(mut self, other: &ToolFilter) -> ToolFilter {
+        if other.lists.is_empty() {
+            return ToolFilter::default();
+        }
+        self.lists.extend(other.lists.iter().cloned());
+        self
+    }
+
     pub fn check(&self, server: &str, tool: &str) -> Result<(), Denied> {
         if !self.allows_server(server) {
             Err(Denied::Server)

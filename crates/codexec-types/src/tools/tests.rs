@@ -1,6 +1,16 @@
 use super::*;
 
 #[test]
+fn two_filters_let_through_what_both_do() {
+    let only = |text: &str| ToolFilter::only(vec![ToolPattern::parse(text, &[]).expect("one")]);
+    let both = only("a.*").and(&only("*.x"));
+    assert_eq!(both.check("a", "x"), Ok(()));
+    assert_eq!(both.check("a", "y"), Err(Denied::Tool));
+    assert_eq!(both.check("b", "x"), Err(Denied::Server));
+    assert_eq!(ToolFilter::all().and(&ToolFilter::default()).check("a", "x"), Err(Denied::Server));
+}
+
+#[test]
 fn globs() {
     for (pattern, text, expected) in [
         ("*", "", true),
