@@ -22,6 +22,7 @@ mod fleet;
 mod guide;
 mod interpreters;
 mod kept;
+mod kept_workers;
 mod leaks;
 mod limits;
 mod ordinary;
