@@ -5,6 +5,7 @@ mod files;
 mod gateway;
 mod guests;
 mod limits;
+mod logs;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, To
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
+pub(crate) use logs::Logs;
 
 /// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
@@ -31,6 +33,7 @@ pub(crate) struct Config {
     pub(crate) warm_workers: usize,
     pub(crate) upstreams: Upstreams,
     pub(crate) discovery: Discovery,
+    pub(crate) logs: Logs,
 }
 
 /// `tools.allowed`, as written.
@@ -73,6 +76,8 @@ pub(crate) enum ConfigError {
     Trust(String),
     #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
     Client(String),
+    #[error("`logs.durability` is {0:?}; write \"process\" or \"power\"")]
+    Durability(String),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -106,6 +111,7 @@ impl Config {
             warm_workers: usize::try_from(warm).unwrap_or(1),
             upstreams: gateway::upstreams(&file.gateway)?,
             discovery: gateway::discovery(&file.discovery)?,
+            logs: logs::logs(&file.logs)?,
         })
     }
 }
