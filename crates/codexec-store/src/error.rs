@@ -27,7 +27,7 @@ pub enum StoreError {
     /// The same, and somebody has to make room. It goes on by itself then.
     #[error(
         "the disk is full: {free_bytes} bytes are free where {path} is, and {MIN_FREE_BYTES} are \
-         needed; make room, or lower `logs.max-bytes`"
+         needed; make room, or lower `logs.max-mib`"
     )]
     Full { path: String, free_bytes: u64 },
     #[error("the database {path} cannot be read")]

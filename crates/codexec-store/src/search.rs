@@ -18,6 +18,10 @@ const PAGE: u32 = 1_000;
 
 const CODE_CHARS: u32 = 200;
 
+const ERROR_CHARS: i32 = 500;
+
+const PREVIEW_CHARS: usize = 500;
+
 /// Everything but the text, answered by the index alone.
 const FILTER: &str = "SELECT seq FROM executions INDEXED BY executions_seek
     WHERE started_ms BETWEEN :since AND :until
@@ -129,12 +133,20 @@ fn words(text: &str) -> String {
 
 /// `None` where it was removed in the meantime.
 fn one(conn: &Connection, seq: i64) -> Result<Option<Found>> {
-    let sql =
-        format!("SELECT {SUMMARY}, substr(code, 1, ?2) AS code FROM executions WHERE seq = ?1");
+    // A program that fails by its exit status has said why before.
+    let sql = format!(
+        "SELECT {SUMMARY}, substr(code, 1, ?2) AS code,
+             CASE WHEN exit_code IS NOT NULL THEN substr(output, ?3) END AS tail
+         FROM executions WHERE seq = ?1"
+    );
     let mut statement = conn.prepare_cached(&sql)?;
-    let found = statement.query_row(params![seq, CODE_CHARS], |row| {
+    let found = statement.query_row(params![seq, CODE_CHARS, -ERROR_CHARS], |row| {
         let summary = summary(row)?;
-        Ok(Found { code: row.get("code")?, error: summary.message.clone(), summary })
+        let tail: Option<String> = row.get("tail")?;
+        let tail = tail.map(|tail| tail.trim().to_owned()).filter(|tail| !tail.is_empty());
+        let message = summary.message.as_deref();
+        let message = message.map(|message| message.chars().take(PREVIEW_CHARS).collect());
+        Ok(Found { code: row.get("code")?, error: tail.or(message), summary })
     });
     found.optional()
 }

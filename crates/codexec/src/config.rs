@@ -6,6 +6,7 @@ mod gateway;
 mod guests;
 mod keeping;
 mod limits;
+mod logs;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, To
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
+pub(crate) use logs::Logs;
 
 /// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ pub(crate) struct Config {
     /// Where saved scripts are.
     pub(crate) scripts: PathBuf,
     pub(crate) packages: packages::Settings,
+    pub(crate) logs: Logs,
 }
 
 /// `tools.allowed`, as written.
@@ -85,6 +88,8 @@ pub(crate) enum ConfigError {
         "`{key}` names {text:?}; write packages like \"pandas\", \"pip:pandas\", \"npm:@scope/*\""
     )]
     Package { key: &'static str, text: String },
+    #[error("`logs.durability` is {0:?}; write \"process\" or \"power\"")]
+    Durability(String),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -121,6 +126,7 @@ impl Config {
             sessions: keeping::sessions(&file.sessions)?,
             scripts: keeping::scripts(&file.scripts, place)?,
             packages: keeping::packages(&file.packages, place)?,
+            logs: logs::logs(&file.logs)?,
         })
     }
 }

@@ -111,7 +111,8 @@ impl Parts {
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let records = Records::at(self.home.clone());
+        let logs = self.config.logs;
+        let records = Records::at(self.home.clone()).kept(logs.durability, logs.retention);
         let reload = Reload {
             sources: self.sources,
             now: self.found,

@@ -27,6 +27,7 @@ pub(crate) struct File {
     pub(super) tools: Tools,
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
+    pub(super) logs: Logs,
     /// Read elsewhere, entry by entry: a bad one must not hide the others.
     #[serde(rename = "servers")]
     _servers: toml::Table,
@@ -159,6 +160,17 @@ pub(super) struct Discovery {
     pub(super) clients: Option<Vec<String>>,
     /// Files in the directory that codexec is started in. Not set: yes.
     pub(super) project_files: Option<bool>,
+}
+
+/// What is kept of executions, and how long.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Logs {
+    pub(super) durability: Option<String>,
+    pub(super) success_days: Option<u64>,
+    pub(super) failure_days: Option<u64>,
+    pub(super) session_days: Option<u64>,
+    pub(super) max_mib: Option<u64>,
 }
 
 impl File {

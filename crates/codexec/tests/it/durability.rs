@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, command};
+use crate::support::{Client, PATIENCE, command, need};
 
 /// At once, in one home.
 const SERVERS: usize = 4;
@@ -66,6 +67,83 @@ fn servers_that_are_killed_200_times_lose_nothing_that_was_acknowledged() {
     let of = |status: &str| rows.values().filter(|found| *found == status).count();
     assert_eq!(of("running"), 0);
     assert!(of("interrupted") > 0, "some were running when their server was killed");
+}
+
+/// The state is on a small disk of its own, in a mount namespace of its own: that works for root and
+/// for everybody.
+#[test]
+fn a_full_disk_refuses_runs_until_there_is_room() {
+    if !need("namespaces of users", has_user_namespaces()) {
+        return;
+    }
+    let home = tempfile::tempdir().expect("a directory");
+    std::fs::write(home.path().join("servers.json"), r#"{"mcpServers":{}}"#).expect("written");
+    std::fs::create_dir(home.path().join("state")).expect("made");
+    let mut client = Client::sharing(home.path(), |command| {
+        // Whoever mounts is root there; a server that is root wants to become somebody else.
+        let mounted = r#"mount -t tmpfs -o size=40m,mode=700 tmpfs "$CODEXEC_HOME" &&
+            exec unshare --map-user=65534 --map-group=65534 "$@""#;
+        let mut on_small_disk = Command::new("unshare");
+        on_small_disk.args(["-rm", "sh", "-c", mounted, "sh"]).arg(command.get_program());
+        on_small_disk.args(command.get_args()).current_dir(home.path());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => on_small_disk.env(name, value),
+                None => on_small_disk.env_remove(name),
+            };
+        }
+        *command = on_small_disk;
+    });
+    client.shake_hands();
+    client.run("'0'").fine();
+    let state = Path::new("/proc").join(client.child.id().to_string());
+    let state =
+        state.join("root").join(home.path().strip_prefix("/").expect("whole")).join("state");
+    let ballast = state.join("ballast");
+    std::fs::write(&ballast, vec![0; 16 << 20]).expect("there is room");
+    let mut ran = 1;
+    let refused = loop {
+        let said = client.run(&format!("console.log('x'.repeat(700_000)); '{ran}'"));
+        if said.is_error {
+            break said.text;
+        }
+        ran += 1;
+        assert!(ran < 200, "a disk of 40 MiB is full by now");
+    };
+    assert!(refused.starts_with("STORE_UNAVAILABLE: "), "{refused}");
+    assert!(refused.contains("the disk is full: "), "{refused}");
+    assert_eq!(rows(&state.join("codexec.db")).len(), ran, "what was refused did not run");
+    client.run("'still full'").failed();
+
+    std::fs::remove_file(&ballast).expect("it was there");
+    client.run("'room again'").fine();
+    let rows = rows(&state.join("codexec.db"));
+    assert_eq!(rows.len(), ran + 1);
+    assert!(rows.values().all(|status| status == "success"), "{rows:?}");
+    // The files are on a disk that goes with the server, so they are looked at before.
+    let logged = || std::fs::read_to_string(log_of_today(&state)).unwrap_or_default();
+    until(|| logged().lines().count() == ran + 1);
+    assert!(logged().lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+}
+
+fn log_of_today(state: &Path) -> PathBuf {
+    let files = std::fs::read_dir(state.join("logs")).expect("a folder").flatten();
+    let mut files = files.map(|file| file.path());
+    files.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap_or_default()
+}
+
+/// The log files follow the answers a moment later.
+fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn has_user_namespaces() -> bool {
+    let tried = Command::new("unshare").args(["-rm", "true"]).status();
+    tried.is_ok_and(|status| status.success())
 }
 
 /// Starts a server in this home, gives it work, and kills it.
