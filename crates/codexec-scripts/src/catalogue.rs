@@ -15,19 +15,20 @@ use crate::{
     folder::{Loaded, Root, Stamps, is_temporary},
     meta::Meta,
     name::ScriptName,
-    search::Places,
+    search::{Fit, Hit, Lexicon, Number, Places},
 };
-
-pub(crate) const MAX_SCRIPTS: usize = 10_000;
 
 const INDEX: &str = "index.json";
 /// More than 10,000 scripts with long descriptions come to; a larger one is not ours.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const SHOWN_PROBLEMS: usize = 20;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Catalogue {
+    /// How many scripts there may be.
+    most: usize,
     entries: BTreeMap<String, Entry>,
+    lexicon: Lexicon,
     /// Folders that are not listed, with a sentence each.
     problems: BTreeMap<String, String>,
     /// The folder and the index as they were at the last look.
@@ -41,7 +42,8 @@ pub(crate) struct Catalogue {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) meta: Meta,
-    pub(crate) places: Places,
+    number: Number,
+    places: Places,
     /// The metadata as it stands in the index.
     line: String,
     stamps: Stamps,
@@ -56,6 +58,17 @@ pub(crate) enum Looked {
     HasWork,
 }
 
+/// What a close look has found.
+#[derive(Default)]
+struct Close {
+    /// A killed process was about to write.
+    has_leftovers: bool,
+    /// Something was edited by hand, or its save was cut short.
+    is_unsettled: bool,
+    /// Something is not as the index was last seen to say.
+    is_new: bool,
+}
+
 /// How `index.json` stands to the folders.
 enum Index {
     Fits,
@@ -66,19 +79,34 @@ enum Index {
 }
 
 impl Catalogue {
+    pub(crate) fn new(most: usize) -> Catalogue {
+        Catalogue {
+            most,
+            entries: BTreeMap::new(),
+            lexicon: Lexicon::default(),
+            problems: BTreeMap::new(),
+            seen: None,
+            looked: None,
+            is_over_full: false,
+            rebuilt: None,
+        }
+    }
+
     /// Learns what has changed. The folder and the index are looked at always, every single file
     /// only when they have changed or `pause` has passed since the last time.
     pub(crate) fn look(&mut self, root: &Root, pause: Duration) -> io::Result<Looked> {
         let seen = self.stamps(root)?;
         let is_recent = self.looked.is_some_and(|at| at.elapsed() < pause);
-        if is_recent && self.seen == Some(seen) {
+        let could_be_another = seen.0.is_recent() || seen.1.is_some_and(Stamp::is_recent);
+        if is_recent && self.seen == Some(seen) && !could_be_another {
             return Ok(Looked::Fine);
         }
-        let (has_leftovers, has_unsettled) = self.look_closely(root)?;
-        let is_indexed = matches!(self.index(root), Index::Fits);
+        let found = self.look_closely(root)?;
+        let known_index = self.seen.and_then(|(_, index)| index);
+        let is_indexed = (!found.is_new && seen.1.is_some() && seen.1 == known_index)
+            || matches!(self.index(root), Index::Fits);
         self.seen = Some(seen);
-        self.looked = Some(Instant::now());
-        match has_leftovers || has_unsettled || !is_indexed {
+        match found.has_leftovers || found.is_unsettled || !is_indexed {
             true => Ok(Looked::HasWork),
             false => Ok(Looked::Fine),
         }
@@ -86,7 +114,13 @@ impl Catalogue {
 
     /// Forgets everything: the folder is not there.
     pub(crate) fn clear(&mut self) {
-        *self = Catalogue { rebuilt: self.rebuilt.take(), ..Catalogue::default() };
+        *self = Catalogue::new(self.most);
+    }
+
+    /// Learns what others have written, before something is written here. Only under the lock.
+    pub(crate) fn catch_up(&mut self, root: &Root) -> Result<(), ScriptError> {
+        let seen = self.stamps(root).map_err(root.failed("read"))?;
+        if self.seen == Some(seen) { Ok(()) } else { self.mend(root) }
     }
 
     /// Makes versions of what was edited by hand, removes what a killed process has left, and
@@ -94,16 +128,16 @@ impl Catalogue {
     pub(crate) fn mend(&mut self, root: &Root) -> Result<(), ScriptError> {
         self.look_closely(root).map_err(root.failed("read"))?;
         for name in root.dir.names().map_err(root.failed("read"))? {
-            if is_temporary(&name) {
-                root.dir.remove_tree(&name).map_err(root.failed("written"))?;
+            if is_temporary(&name)
+                && let Err(err) = root.dir.remove_tree(&name)
+            {
+                tracing::warn!(error = %err, name, "what a save has left cannot be removed");
             }
         }
-        let unsettled: Vec<String> = self.unsettled();
-        for slug in unsettled {
-            if let Some(loaded) = root.settled(&slug)? {
-                tracing::info!(script = slug, "was edited by hand, or its save was cut short");
-                drop(loaded);
-                self.read_again(root, &slug);
+        for slug in self.unsettled() {
+            match root.settled(&slug) {
+                Ok(_) => self.read_again(root, &slug),
+                Err(err) => tracing::warn!(error = %err, "an edit makes no version yet"),
             }
         }
         let why = match self.index(root) {
@@ -137,8 +171,29 @@ impl Catalogue {
         self.entries.values()
     }
 
+    /// Best first; those that fit alike stand in the order of their names. A request without a
+    /// word in it finds everything.
+    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+        let fits = self.lexicon.fits(query);
+        let mut found: Vec<(Fit, &Entry)> = self
+            .entries
+            .values()
+            .filter_map(|entry| match &fits {
+                Some(fits) => Some((*fits.get(entry.number).filter(|fit| fit.is_any())?, entry)),
+                None => Some((Fit::UNASKED, entry)),
+            })
+            .collect();
+        found.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+        let hit = |(fit, entry): (Fit, &Entry)| Hit {
+            meta: entry.meta.shown(),
+            relevance: fit.relevance,
+            score: fit.score,
+        };
+        found.into_iter().take(limit).map(hit).collect()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
-        self.entries.len() + self.problems.len() >= MAX_SCRIPTS
+        self.entries.len() + self.problems.len() >= self.most
     }
 
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
@@ -155,7 +210,7 @@ impl Catalogue {
             notes.push(format!("{more} more folders cannot be used"));
         }
         if self.is_over_full {
-            notes.push(format!("only the first {MAX_SCRIPTS} scripts are read; delete some"));
+            notes.push(format!("only the first {} scripts are read; delete some", self.most));
         }
         notes
     }
@@ -165,18 +220,27 @@ impl Catalogue {
         Ok((folder, root.dir.stamp(INDEX)))
     }
 
-    /// Whether a killed process has left something, and whether something was edited by hand.
-    fn look_closely(&mut self, root: &Root) -> io::Result<(bool, bool)> {
+    fn look_closely(&mut self, root: &Root) -> io::Result<Close> {
         let names = root.dir.names()?;
-        let has_leftovers = names.iter().any(|name| is_temporary(name));
+        let mut found = Close {
+            has_leftovers: names.iter().any(|name| is_temporary(name)),
+            ..Close::default()
+        };
         let visible = || names.iter().filter(|name| !name.starts_with('.') && *name != INDEX);
         let slugs = || visible().filter(|name| ScriptName::is_slug(name));
-        self.is_over_full = slugs().count() > MAX_SCRIPTS;
+        self.is_over_full = slugs().count() > self.most;
         self.problems.retain(|name, _| names.binary_search(name).is_ok());
-        self.entries.retain(|slug, _| names.binary_search(slug).is_ok());
-        for slug in slugs().take(MAX_SCRIPTS) {
+        let gone = |(slug, _): &(&String, &Entry)| names.binary_search(*slug).is_err();
+        let gone: Vec<String> =
+            self.entries.iter().filter(gone).map(|(slug, _)| slug.clone()).collect();
+        for slug in &gone {
+            self.forget(slug);
+        }
+        found.is_new = !gone.is_empty();
+        for slug in slugs().take(self.most) {
             if !self.entries.get(slug).is_some_and(|entry| entry.stamps.fit(&root.dir)) {
                 self.read_again(root, slug);
+                found.is_new = true;
             }
         }
         for name in visible().filter(|name| !ScriptName::is_slug(name)).take(SHOWN_PROBLEMS) {
@@ -187,15 +251,19 @@ impl Catalogue {
                 self.problems.insert(name.clone(), problem);
             }
         }
-        Ok((has_leftovers, !self.unsettled().is_empty()))
+        self.looked = Some(Instant::now());
+        found.is_unsettled = !self.unsettled().is_empty();
+        Ok(found)
     }
 
     fn read_again(&mut self, root: &Root, slug: &str) {
         let was = self.problems.remove(slug);
-        self.entries.remove(slug);
+        self.forget(slug);
         match root.load(slug) {
             Ok(Some(loaded)) => {
-                self.entries.insert(slug.to_owned(), Entry::new(loaded));
+                let places = Places::of(&loaded.meta, &loaded.code);
+                let number = self.lexicon.add(&places);
+                self.entries.insert(slug.to_owned(), Entry::new(loaded, places, number));
             }
             Ok(None) => {}
             Err(err) => {
@@ -205,6 +273,12 @@ impl Catalogue {
                 }
                 self.problems.insert(slug.to_owned(), problem);
             }
+        }
+    }
+
+    fn forget(&mut self, slug: &str) {
+        if let Some(entry) = self.entries.remove(slug) {
+            self.lexicon.remove(entry.number, &entry.places);
         }
     }
 
@@ -250,9 +324,10 @@ impl Catalogue {
 }
 
 impl Entry {
-    fn new(loaded: Loaded) -> Entry {
+    fn new(loaded: Loaded, places: Places, number: Number) -> Entry {
         Entry {
-            places: Places::of(&loaded.meta, &loaded.code),
+            number,
+            places,
             line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
             meta: loaded.meta,
             stamps: loaded.stamps,
@@ -260,6 +335,3 @@ impl Entry {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

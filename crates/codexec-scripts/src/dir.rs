@@ -12,7 +12,10 @@ use std::{
     },
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
 };
+
+use codexec_types::from_unix_ms;
 
 use nix::{
     errno::Errno,
@@ -23,6 +26,9 @@ use nix::{
 
 /// Makes the names of temporary files differ.
 static WRITES: AtomicU64 = AtomicU64::new(0);
+
+/// More than the kernel's clock for files ever stands still.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
 
 /// Ours are three deep; people may put more there.
 const MAX_DEPTH: usize = 32;
@@ -191,8 +197,15 @@ impl Dir {
 }
 
 impl Stamp {
-    pub(crate) fn changed_ms(self) -> i64 {
-        self.changed.0.saturating_mul(1_000).saturating_add(self.changed.1 / 1_000_000)
+    pub(crate) fn changed(self) -> SystemTime {
+        let (seconds, nanos) = self.changed;
+        from_unix_ms(seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000))
+    }
+
+    /// Whether the file could change once more and still have this stamp: the kernel's clock for
+    /// files stands still for some milliseconds.
+    pub(crate) fn is_recent(self) -> bool {
+        SystemTime::now().duration_since(self.changed()).is_ok_and(|age| age < CLOCK_STEP)
     }
 
     #[expect(
@@ -212,6 +225,3 @@ impl Stamp {
 fn owner_only() -> Mode {
     Mode::S_IRUSR | Mode::S_IWUSR
 }
-
-#[cfg(test)]
-mod tests;

@@ -7,7 +7,7 @@
 
 use std::{io, path::PathBuf, time::SystemTime};
 
-use codexec_types::{Language, from_unix_ms, rfc3339};
+use codexec_types::{Language, rfc3339};
 
 use crate::{
     ScriptError,
@@ -68,11 +68,25 @@ pub(crate) struct Stamps {
 
 impl Stamps {
     pub(crate) fn fit(&self, root: &Dir) -> bool {
-        [&self.metadata, &self.code].iter().all(|(path, stamp)| root.stamp(path) == *stamp)
+        [&self.metadata, &self.code]
+            .iter()
+            .all(|(path, stamp)| root.stamp(path) == *stamp && !stamp.is_some_and(Stamp::is_recent))
     }
 }
 
 impl Root {
+    /// `None`: nothing was ever saved.
+    pub(crate) fn open(path: PathBuf) -> Result<Option<Root>, ScriptError> {
+        match Dir::open(&path) {
+            Ok(dir) => Ok(Some(Root { dir, path })),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => {
+                let path = path.display().to_string();
+                Err(ScriptError::Files { path, doing: "read", source })
+            }
+        }
+    }
+
     pub(crate) fn failed(&self, doing: &'static str) -> impl FnOnce(io::Error) -> ScriptError {
         let path = self.path.display().to_string();
         move |source| ScriptError::Files { path, doing, source }
@@ -182,7 +196,9 @@ impl Loaded {
     /// An earlier version; `None` if it is not kept.
     pub(crate) fn earlier(&self, version: u32) -> Result<Option<Script>, Broken> {
         let Some(versions) = self.versions()? else { return Ok(None) };
-        let Some((dir, found)) = enter(&versions, &version.to_string())? else { return Ok(None) };
+        let Some((dir, found, _)) = enter(&versions, &version.to_string())? else {
+            return Ok(None);
+        };
         let Some((language, code, stamp)) = code_of(&dir, found.language)? else {
             return Ok(None);
         };
@@ -216,10 +232,7 @@ impl Loaded {
 }
 
 fn load(root: &Dir, slug: &str) -> Result<Option<Loaded>, Broken> {
-    let Some((dir, found)) = enter(root, slug)? else { return Ok(None) };
-    let metadata = format!("{slug}/{METADATA}");
-    // Taken before the code is read: what changes in between is found at the next look.
-    let metadata = (metadata.clone(), root.stamp(&metadata));
+    let Some((dir, found, metadata)) = enter(root, slug)? else { return Ok(None) };
     let Some((language, code, stamp)) = code_of(&dir, found.language)? else {
         return Err(Broken::NoCode);
     };
@@ -228,8 +241,10 @@ fn load(root: &Dir, slug: &str) -> Result<Option<Loaded>, Broken> {
     let meta = found.meta(Place { slug, name, language, changed: stamp.changed() });
     let sha256 = hex_sha256(&code);
     let is_settled = is_same_language && meta.version > 0 && meta.sha256 == sha256;
-    let code_path = format!("{slug}/{}", file_name(language));
-    let stamps = Stamps { metadata, code: (code_path, Some(stamp)) };
+    let stamps = Stamps {
+        metadata: (format!("{slug}/{METADATA}"), metadata),
+        code: (format!("{slug}/{}", file_name(language)), Some(stamp)),
+    };
     let mut loaded = Loaded { meta, code, stamps, is_settled, dir };
     if !is_settled {
         loaded.meta = loaded.next(sha256, stamp);
@@ -259,17 +274,21 @@ impl Loaded {
 }
 
 /// A folder with metadata in it, or without.
-fn enter(parent: &Dir, name: &str) -> Result<Option<(Dir, Found)>, Broken> {
+fn enter(parent: &Dir, name: &str) -> Result<Option<(Dir, Found, Option<Stamp>)>, Broken> {
     let Some(dir) = parent.enter(name).map_err(|unfit| Broken::Folder(unfit.to_string()))? else {
         return Ok(None);
     };
-    let found = match dir.read(METADATA, MAX_METADATA_BYTES) {
-        Ok(Some((text, _))) => serde_json::from_str(&text)
-            .map_err(|err| Broken::File { file: METADATA.to_owned(), problem: err.to_string() })?,
-        Ok(None) => Found::default(),
-        Err(unfit) => return Err(unusable(METADATA, &unfit)),
-    };
-    Ok(Some((dir, found)))
+    match dir.read(METADATA, MAX_METADATA_BYTES) {
+        Ok(Some((text, stamp))) => {
+            let found = serde_json::from_str(&text).map_err(|err| Broken::File {
+                file: METADATA.to_owned(),
+                problem: err.to_string(),
+            })?;
+            Ok(Some((dir, found, Some(stamp))))
+        }
+        Ok(None) => Ok(Some((dir, Found::default(), None))),
+        Err(unfit) => Err(unusable(METADATA, &unfit)),
+    }
 }
 
 /// In the language that the metadata names, or in the one whose file is there.
@@ -354,10 +373,4 @@ fn check(meta: &Meta) -> Result<(), Broken> {
 
 fn unusable(file: &str, unfit: &Unfit) -> Broken {
     Broken::File { file: file.to_owned(), problem: unfit.to_string() }
-}
-
-impl Stamp {
-    fn changed(self) -> SystemTime {
-        from_unix_ms(self.changed_ms())
-    }
 }

@@ -11,30 +11,36 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{
     Draft, Hit, Meta, Script, ScriptError, Version,
-    catalogue::{Catalogue, Looked, MAX_SCRIPTS},
-    dir::Dir,
+    catalogue::{Catalogue, Looked},
     folder::{Loaded, Root, file_name},
     lock::Lock,
     name::ScriptName,
-    parameters, search,
+    parameters,
 };
 
 /// How long a writer waits for another process of ours.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The same for what can be done another time.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
-/// How long a file that somebody edits may go unseen in lists and searches.
-const PAUSE: Duration = Duration::from_secs(1);
+
+const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000 };
 
 /// The saved scripts of one folder. Cheap to clone; all work on files is done on threads that may
 /// wait, and what was begun is finished when the caller goes away.
 #[derive(Clone, Debug)]
 pub struct Library {
     folder: PathBuf,
-    pause: Duration,
+    limits: Limits,
     catalogue: Arc<Mutex<Catalogue>>,
     /// One writer at a time in this process; the lock on the file is for the others.
     turn: Arc<Semaphore>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// How long a file that somebody edits may go unseen in lists and searches.
+    pub(crate) pause: Duration,
+    pub(crate) scripts: usize,
 }
 
 /// What a save has come to.
@@ -72,30 +78,25 @@ pub struct Listed {
 impl Library {
     /// Reads and makes nothing yet; the folder is made by the first save.
     pub fn at(folder: PathBuf) -> Library {
-        Library::with_pause(folder, PAUSE)
+        Library::with_limits(folder, LIMITS)
     }
 
-    pub(crate) fn with_pause(folder: PathBuf, pause: Duration) -> Library {
-        let turn = Arc::new(Semaphore::new(1));
-        Library { folder, pause, catalogue: Arc::default(), turn }
+    pub(crate) fn with_limits(folder: PathBuf, limits: Limits) -> Library {
+        let catalogue = Arc::new(Mutex::new(Catalogue::new(limits.scripts)));
+        Library { folder, limits, catalogue, turn: Arc::new(Semaphore::new(1)) }
     }
 
     /// A new script, or the next version of one. A draft that says nothing new makes no version.
     pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
         let (name, meta, code) = draft.checked()?;
-        let pause = self.pause;
+        let most = self.limits.scripts;
         self.write(LOCK_WAIT, move |catalogue, root| {
             let slug = &name.slug;
             let old = root.settled(slug)?;
             let is_new = old.is_none();
             let meta = match old {
-                None => {
-                    catalogue.look(root, pause).map_err(root.failed("read"))?;
-                    if catalogue.is_full() {
-                        return Err(ScriptError::Full { most: MAX_SCRIPTS });
-                    }
-                    root.create(slug, meta, &code)?
-                }
+                None if catalogue.is_full() => return Err(ScriptError::Full { most }),
+                None => root.create(slug, meta, &code)?,
                 Some(old) if old.meta.name != name.name => {
                     return Err(ScriptError::NameTaken { given: name.name, taken: old.meta.name });
                 }
@@ -164,8 +165,7 @@ impl Library {
     }
 
     pub async fn list(&self, filter: Filter) -> Result<Listed, ScriptError> {
-        self.refresh().await?;
-        self.with_catalogue(move |catalogue| {
+        self.read(move |catalogue| {
             let tag = filter.tag.map(|tag| tag.to_lowercase());
             let fits = |meta: &Meta| {
                 filter.language.is_none_or(|language| meta.language == language)
@@ -177,25 +177,22 @@ impl Library {
             let total = fitting().count();
             let page = fitting().skip(filter.offset).take(filter.limit);
             let scripts = page.map(|entry| entry.meta.shown()).collect();
-            Ok(Listed { scripts, total, notes: catalogue.notes() })
+            Listed { scripts, total, notes: catalogue.notes() }
         })
         .await
     }
 
     /// Best first. A query without a word in it finds everything.
     pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ScriptError> {
-        self.refresh().await?;
         let query = query.to_owned();
-        self.with_catalogue(move |catalogue| Ok(search::search(catalogue.entries(), &query, limit)))
-            .await
+        self.read(move |catalogue| catalogue.search(&query, limit)).await
     }
 
     /// The scripts that are tools of their own, in the order of their names.
     pub async fn exposed(&self) -> Result<Vec<Meta>, ScriptError> {
-        self.refresh().await?;
-        self.with_catalogue(move |catalogue| {
+        self.read(move |catalogue| {
             let exposed = catalogue.entries().filter(|entry| entry.meta.expose);
-            Ok(exposed.map(|entry| entry.meta.shown()).collect())
+            exposed.map(|entry| entry.meta.shown()).collect()
         })
         .await
     }
@@ -203,7 +200,7 @@ impl Library {
     /// Takes a script away with all its versions, also one whose files are broken.
     pub async fn delete(&self, name: &str) -> Result<(), ScriptError> {
         let name = ScriptName::parse(name)?;
-        if self.root().await?.is_none() {
+        if !self.folder.exists() {
             return Err(self.not_found(&name.name).await);
         }
         let slug = name.slug;
@@ -242,13 +239,13 @@ impl Library {
 
     async fn load(&self, name: &str) -> Result<Loaded, ScriptError> {
         let ScriptName { name, slug } = ScriptName::parse(name)?;
-        let found = match self.root().await? {
-            Some(root) => {
-                let slug = slug.clone();
-                self.blocking(move || root.load(&slug)).await?
-            }
-            None => None,
-        };
+        let (path, wanted) = (self.folder.clone(), slug.clone());
+        let found = self
+            .blocking(move || match Root::open(path)? {
+                Some(root) => root.load(&wanted),
+                None => Ok(None),
+            })
+            .await?;
         let Some(loaded) = found else { return Err(self.not_found(&name).await) };
         if loaded.is_settled {
             return Ok(loaded);
@@ -273,53 +270,40 @@ impl Library {
 
     async fn not_found(&self, name: &str) -> ScriptError {
         let name = name.to_owned();
-        if let Err(err) = self.refresh().await {
-            return err;
-        }
-        let nearest = {
-            let name = name.clone();
-            self.with_catalogue(move |catalogue| Ok(catalogue.nearest(&name))).await
-        };
-        ScriptError::NotFound { name, nearest: nearest.unwrap_or_default() }
+        let found = self.read(move |catalogue| {
+            let nearest = catalogue.nearest(&name);
+            ScriptError::NotFound { name, nearest }
+        });
+        found.await.unwrap_or_else(|err| err)
     }
 
-    /// Brings the catalogue up to date with the folder, and the folder with itself.
-    async fn refresh(&self) -> Result<(), ScriptError> {
-        let Some(root) = self.root().await? else {
-            return self
-                .with_catalogue(|catalogue| {
-                    catalogue.clear();
-                    Ok(())
-                })
-                .await;
-        };
-        let pause = self.pause;
-        let looked = self
+    /// Works with a catalogue that is up to date with the folder.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Catalogue) -> T + Send + 'static,
+    ) -> Result<T, ScriptError> {
+        let (path, pause) = (self.folder.clone(), self.limits.pause);
+        let done = self
             .with_catalogue(move |catalogue| {
-                catalogue.look(&root, pause).map_err(root.failed("read"))
+                let Some(root) = Root::open(path)? else {
+                    catalogue.clear();
+                    return Ok(Ok(work(catalogue)));
+                };
+                match catalogue.look(&root, pause).map_err(root.failed("read"))? {
+                    Looked::Fine => Ok(Ok(work(catalogue))),
+                    Looked::HasWork => Ok(Err(work)),
+                }
             })
             .await?;
-        if looked == Looked::HasWork
-            && let Err(err) = self.write(SHORT_LOCK_WAIT, Catalogue::mend).await
-        {
-            // A library that cannot be written can be read.
+        let work = match done {
+            Ok(done) => return Ok(done),
+            Err(work) => work,
+        };
+        // A library that cannot be written can be read.
+        if let Err(err) = self.write(SHORT_LOCK_WAIT, Catalogue::mend).await {
             tracing::warn!(error = %err, "the script library cannot be mended");
         }
-        Ok(())
-    }
-
-    /// `None`: nothing was ever saved.
-    async fn root(&self) -> Result<Option<Root>, ScriptError> {
-        let path = self.folder.clone();
-        self.blocking(move || match Dir::open(&path) {
-            Ok(dir) => Ok(Some(Root { dir, path })),
-            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => {
-                let path = path.display().to_string();
-                Err(ScriptError::Files { path, doing: "read", source })
-            }
-        })
-        .await
+        self.with_catalogue(move |catalogue| Ok(work(catalogue))).await
     }
 
     async fn write<T: Send + 'static>(
@@ -335,9 +319,11 @@ impl Library {
         let turn = self.turn.clone().acquire_owned().await;
         let lock = Lock::of(&self.folder, patience).await.map_err(failed)?;
         let lock = lock.ok_or(ScriptError::Busy)?;
-        let root = self.root().await?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let path = self.folder.clone();
+        let gone = failed(io::ErrorKind::NotFound.into());
         self.with_catalogue(move |catalogue| {
-            let done = work(catalogue, &root);
+            let root = Root::open(path)?.ok_or(gone)?;
+            let done = catalogue.catch_up(&root).and_then(|()| work(catalogue, &root));
             drop((lock, turn));
             done
         })

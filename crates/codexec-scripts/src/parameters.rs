@@ -4,7 +4,7 @@ use codexec_types::is_hidden;
 use jsonschema::{Draft, PatternOptions, Validator, error::ValidationErrorKind};
 use serde_json::{Map, Value};
 
-/// Whoever saves a script writes its schema: one that could make us work without end is refused.
+/// THREAT[SCR-5]: whoever saves a script writes its schema. One that could make us work without end is refused.
 const SCHEMA_STEPS: usize = 20_000;
 const SCHEMA_DEPTH: usize = 64;
 const REGEX_BYTES: usize = 1 << 20;

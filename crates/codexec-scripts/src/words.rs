@@ -5,57 +5,28 @@ const CODE_BYTES: usize = 64 << 10;
 const CODE_WORDS: usize = 500;
 const WORD_CHARS: usize = 40;
 
-/// The words of one text, sorted and each once.
-#[derive(Debug, Default)]
-pub(crate) struct Words {
-    words: Box<[Box<str>]>,
-    stems: Box<[Box<str>]>,
+/// Each word once.
+pub(crate) fn words(text: &str) -> Vec<Box<str>> {
+    once(split(text))
 }
 
-/// How well a text has a word, from 0 to 1.
-const WHOLE: f64 = 1.0;
-const OTHER_FORM: f64 = 0.8;
-const BEGINNING: f64 = 0.6;
-
-impl Words {
-    pub(crate) fn of(text: &str) -> Words {
-        let words = sorted(split(text));
-        let stems = sorted(words.iter().map(|word| stem(word).to_owned()));
-        Words { words, stems }
-    }
-
-    /// Code has names and no grammar, so it has no other forms of a word.
-    pub(crate) fn of_code(code: &str) -> Words {
-        let end = code.floor_char_boundary(CODE_BYTES);
-        let mut words = Vec::from(sorted(split(code.get(..end).unwrap_or_default())));
-        words.truncate(CODE_WORDS);
-        Words { words: words.into(), stems: Box::default() }
-    }
-
-    pub(crate) fn fit(&self, word: &str, stem: &str) -> f64 {
-        let at = self.words.partition_point(|known| **known < *word);
-        let found = self.words.get(at);
-        if found.is_some_and(|found| **found == *word) {
-            return WHOLE;
-        }
-        if self.stems.binary_search_by(|known| (**known).cmp(stem)).is_ok() {
-            return OTHER_FORM;
-        }
-        // One letter begins everything.
-        let is_beginning =
-            word.chars().nth(1).is_some() && found.is_some_and(|found| found.starts_with(word));
-        if is_beginning { BEGINNING } else { 0.0 }
-    }
+/// Each word once, of as much code as is searched.
+pub(crate) fn code_words(code: &str) -> Vec<Box<str>> {
+    let end = code.floor_char_boundary(CODE_BYTES);
+    let mut words = once(split(code.get(..end).unwrap_or_default()));
+    words.truncate(CODE_WORDS);
+    words
 }
 
-/// In lower case, split where letters and digits end and where `camelCase` has its humps.
+/// In lower case, split where letters and digits end. `GitHub` is a word, and so are `Git` and
+/// `Hub`.
 pub(crate) fn split(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(humps)
-        .map(|word| word.chars().take(WORD_CHARS).flat_map(char::to_lowercase).collect::<String>())
+        .map(|word| word.chars().take(WORD_CHARS).flat_map(char::to_lowercase).collect())
 }
 
-/// `parseHTMLReport` as `parse`, `HTML`, `Report`.
+/// `parseHTMLReport` as `parse`, `HTML`, `Report`, and as it is.
 fn humps(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -73,6 +44,9 @@ fn humps(word: &str) -> Vec<&str> {
         before = Some(c);
     }
     parts.extend(word.get(start..).filter(|rest| !rest.is_empty()));
+    if parts.len() > 1 {
+        parts.push(word);
+    }
     parts
 }
 
@@ -85,11 +59,11 @@ pub(crate) fn stem(word: &str) -> &str {
     stem.strip_suffix('e').filter(long_enough).unwrap_or(stem)
 }
 
-fn sorted(words: impl Iterator<Item = String>) -> Box<[Box<str>]> {
+fn once(words: impl Iterator<Item = String>) -> Vec<Box<str>> {
     let mut words: Vec<Box<str>> = words.map(String::into_boxed_str).collect();
     words.sort_unstable();
     words.dedup();
-    words.into()
+    words
 }
 
 #[cfg(test)]

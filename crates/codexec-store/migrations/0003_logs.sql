@@ -27,6 +27,7 @@ UPDATE executions SET end_number = seq WHERE status <> 'running';
 CREATE INDEX executions_ended ON executions (end_number) WHERE end_number IS NOT NULL;
 -- Everything that a search without a text looks at, so that no long row is read for it.
 CREATE INDEX executions_seek ON executions (started_ms, language, kind, session);
+CREATE INDEX executions_session ON executions (session) WHERE session IS NOT NULL;
 
 -- One row per tool call: written before it goes out.
 CREATE TABLE calls (

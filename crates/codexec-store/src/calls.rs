@@ -107,7 +107,7 @@ impl Ended {
         }
     }
 
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |(code, message)| code.len() + message.len());
         size_of::<Ended>() + error + self.result.as_ref().map_or(0, String::len)
     }

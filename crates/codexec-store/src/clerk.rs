@@ -11,7 +11,9 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::{database::Database, error::Cause, index::Index, journal::Journal, readers};
+use crate::{
+    database::Database, error::Cause, index::Index, journal::Journal, late::Late, readers,
+};
 
 /// How long it lets entries gather, unless somebody waits.
 const GATHER: Duration = Duration::from_millis(20);
@@ -50,11 +52,14 @@ impl Clerk {
         path: Arc<Path>,
         database: Arc<Database>,
         journal: Journal,
+        late: Arc<Late>,
     ) -> io::Result<Clerk> {
         let desk: Arc<(Mutex<Desk>, Condvar)> = Arc::default();
         let clerk = Clerk(Arc::clone(&desk));
-        let work = move || work(&desk, &path, &database, journal);
-        thread::Builder::new().name("codexec-clerk".to_owned()).spawn(work)?;
+        let index = Index::beside(&path);
+        let work = Work { path, database, journal, late, index, reader: None };
+        let thread = thread::Builder::new().name("codexec-clerk".to_owned());
+        thread.spawn(move || work.run(&desk))?;
         Ok(clerk)
     }
 
@@ -68,6 +73,12 @@ impl Clerk {
         if is_first {
             self.0.1.notify_one();
         }
+    }
+
+    /// Something could not be written; it is to be tried until it can.
+    pub(crate) fn try_again(&self) {
+        self.desk().is_again = true;
+        self.0.1.notify_one();
     }
 
     /// Servers died; what they left is to be written.
@@ -106,66 +117,87 @@ impl Drop for Clerk {
 }
 
 impl Desk {
+    fn is_to_log(&self) -> bool {
+        self.entries > 0 || self.take_over || self.is_again || !self.logs.is_empty()
+    }
+
     fn is_urgent(&self) -> bool {
         self.is_closed || !self.logs.is_empty() || !self.index.is_empty()
     }
 }
 
-fn work(desk: &(Mutex<Desk>, Condvar), path: &Path, database: &Database, mut journal: Journal) {
-    let mut index = Index::beside(path);
-    let mut reader: Option<Connection> = None;
-    let mut has_failed = false;
-    loop {
-        let todo = next(desk);
-        let opened = match reader.take() {
-            Some(reader) => Ok(reader),
-            None => readers::open(path).map_err(|err| -> Cause { Arc::new(err) }),
-        };
-        let mut logged = Ok(());
-        let mut indexed = Ok(());
-        match opened {
-            Ok(open) => {
-                if todo.entries > 0 || todo.take_over || !todo.logs.is_empty() || todo.is_again {
-                    let written = journal.write(&open, database, todo.take_over);
-                    logged = written.map_err(|err| -> Cause { Arc::new(err) });
+/// What the thread works with.
+struct Work {
+    path: Arc<Path>,
+    database: Arc<Database>,
+    journal: Journal,
+    late: Arc<Late>,
+    index: Index,
+    reader: Option<Connection>,
+}
+
+impl Work {
+    fn run(mut self, desk: &(Mutex<Desk>, Condvar)) {
+        let mut has_failed = false;
+        loop {
+            let todo = next(desk);
+            let logged = if todo.is_to_log() { self.log(todo.take_over) } else { Ok(()) };
+            let is_to_index = !todo.index.is_empty() || todo.unread >= UNREAD;
+            let indexed = if is_to_index { self.index() } else { Ok(()) };
+            for (result, what) in [(&logged, "the log"), (&indexed, "the search index")] {
+                if let Err(error) = result
+                    && !has_failed
+                {
+                    tracing::warn!(%error, "{what} cannot be written; it is tried again");
                 }
-                if !todo.index.is_empty() || todo.unread >= UNREAD {
-                    indexed = index.catch_up(&open).map_err(|err| -> Cause { Arc::new(err) });
-                }
-                reader = Some(open);
             }
-            Err(err) => (logged, indexed) = (Err(Arc::clone(&err)), Err(err)),
-        }
-        for (result, what) in [(&logged, "log files"), (&indexed, "the search index")] {
-            if let Err(error) = result
-                && !has_failed
-            {
-                tracing::warn!(%error, "{what} cannot be written; it is tried again");
+            has_failed = logged.is_err() || indexed.is_err();
+            let mut desk = desk.0.lock().unwrap_or_else(PoisonError::into_inner);
+            desk.is_again |= logged.is_err();
+            desk.take_over |= logged.is_err() && todo.take_over;
+            desk.unread += if is_to_index { 0 } else { todo.unread };
+            drop(desk);
+            todo.logs.into_iter().for_each(|done| drop(done.send(logged.clone())));
+            todo.index.into_iter().for_each(|done| drop(done.send(indexed.clone())));
+            if todo.is_closed {
+                return;
             }
-        }
-        has_failed = logged.is_err() || indexed.is_err();
-        let mut desk = desk.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if logged.is_err() {
-            desk.is_again = true;
-            desk.take_over |= todo.take_over;
-        }
-        if todo.index.is_empty() && todo.unread < UNREAD {
-            desk.unread += todo.unread;
-        }
-        drop(desk);
-        todo.logs.into_iter().for_each(|done| drop(done.send(logged.clone())));
-        todo.index.into_iter().for_each(|done| drop(done.send(indexed.clone())));
-        if todo.is_closed {
-            return;
         }
     }
+
+    /// First what could not be written before, for it has entries in the log files, too.
+    fn log(&mut self, take_over: bool) -> Result<(), Cause> {
+        let late = self.late.write(&self.database).map_err(cause);
+        let reader = opened(&mut self.reader, &self.path)?;
+        let written = self.journal.write(reader, &self.database, take_over);
+        late.and(written.map_err(cause))
+    }
+
+    fn index(&mut self) -> Result<(), Cause> {
+        let reader = opened(&mut self.reader, &self.path)?;
+        self.index.catch_up(reader).map_err(cause)
+    }
+}
+
+fn opened<'a>(reader: &'a mut Option<Connection>, path: &Path) -> Result<&'a Connection, Cause> {
+    let conn = match reader.take() {
+        Some(conn) => conn,
+        None => readers::open(path).map_err(cause)?,
+    };
+    Ok(reader.insert(conn))
+}
+
+fn cause(err: impl std::error::Error + Send + Sync + 'static) -> Cause {
+    Arc::new(err)
 }
 
 /// Waits until there is something to do, and a little longer if nobody waits for it.
 fn next(desk: &(Mutex<Desk>, Condvar)) -> Desk {
     let (state, changed) = desk;
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_idle = |desk: &mut Desk| desk.entries == 0 && !desk.take_over && !desk.is_urgent();
+    let is_idle = |desk: &mut Desk| {
+        desk.entries == 0 && !desk.take_over && !desk.is_again && !desk.is_urgent()
+    };
     if state.is_again {
         let waited = changed.wait_timeout_while(state, AGAIN, |desk| !desk.is_urgent());
         state = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -6,6 +6,9 @@
 //! file exactly once.
 
 mod file;
+mod prune;
+
+pub(crate) use prune::{is_regular, without};
 
 use std::{
     collections::HashSet,
@@ -119,7 +122,7 @@ impl Journal {
         let last = numbers.last().copied().unwrap_or_default();
         let unsure_up_to = self.unsure_up_to;
         self.unsure_up_to = last.max(unsure_up_to);
-        for file in files {
+        for file in &files {
             self.append(file)?;
         }
         let mut open = database.lock();
@@ -131,7 +134,7 @@ impl Journal {
         Ok(())
     }
 
-    fn append(&self, file: Lines) -> io::Result<()> {
+    fn append(&self, file: &Lines) -> io::Result<()> {
         let path = self.folder.join(&file.name);
         let mut log = file::Log::open(&path)?;
         let doubtful: HashSet<&str> = file

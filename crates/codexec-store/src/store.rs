@@ -12,11 +12,14 @@ use crate::{
     execution::{Counts, Execution, Session, Summary},
     index,
     journal::Journal,
+    late::{End, Late},
     owner,
     query::{LogPage, LogQuery},
     read,
     readers::Readers,
     record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall},
+    retention::{Pass, Removed, Retention},
+    room::{MIN_FREE_BYTES, free_bytes},
     savepoint::atomically,
     schema, search, sessions,
     write::{Begun, Finished},
@@ -45,6 +48,8 @@ pub struct Store {
     owners: owner::Folder,
     durability: Durability,
     call_ends: Arc<calls::Waiting>,
+    late: Arc<Late>,
+    pass: Arc<Pass>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -97,16 +102,31 @@ impl Store {
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner) = is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
         let owner: Arc<str> = owner.into();
+        let late = Arc::<Late>::default();
         let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
-        let clerk = Clerk::start(Arc::clone(&path), Arc::clone(&database), journal);
+        let clerk =
+            Clerk::start(Arc::clone(&path), Arc::clone(&database), journal, Arc::clone(&late));
         let clerk = Arc::new(clerk.map_err(|err| StoreError::open(&path, err))?);
         let readers = Arc::new(Readers::new(Arc::clone(&path)));
         let call_ends = Arc::default();
-        Ok(Store { database, jobs, clerk, readers, path, owner, owners, durability, call_ends })
+        Ok(Store {
+            database,
+            jobs,
+            clerk,
+            readers,
+            path,
+            owner,
+            owners,
+            durability,
+            call_ends,
+            late,
+            pass: Arc::default(),
+        })
     }
 
     /// Writes down that an execution is about to run, before anything of it runs.
     pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
+        self.check_room().await?;
         let begun = Begun::new(&begin);
         let owner = Arc::clone(&self.owner);
         self.write(begun.text_bytes(), move |conn| begun.insert(conn, &owner)).await
@@ -140,21 +160,20 @@ impl Store {
     }
 
     /// Writes down how `id` ended. Only the first time: a second end changes nothing and is
-    /// an error.
+    /// an error. What cannot be written now is an error too, and is written when it can be.
     pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
-        let finished = Finished::new(id, &finish);
-        let ends = self.call_ends.take(id);
-        let was_running = self
-            .write(finished.text_bytes(), move |conn| {
-                if ends.is_empty() {
-                    return finished.update(conn);
-                }
-                atomically(conn, || {
-                    ends.iter().try_for_each(|end| end.update(conn, &finished.id))?;
-                    finished.update(conn)
-                })
-            })
-            .await?;
+        let (finished, calls) = (Finished::new(id, &finish), self.call_ends.take(id));
+        let text_bytes = finished.text_bytes();
+        let end = Arc::new(End { finished, calls });
+        let its = Arc::clone(&end);
+        let was_running = match self.write(text_bytes, move |conn| its.update(conn)).await {
+            Ok(was_running) => was_running,
+            Err(error) => {
+                self.late.push(end);
+                self.clerk.try_again();
+                return Err(error);
+            }
+        };
         self.clerk.entry();
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
@@ -244,11 +263,40 @@ impl Store {
         Ok(changed)
     }
 
+    /// Removes what has been kept long enough, and the oldest where all of it takes too much room;
+    /// a bounded part of it at a time. To be called every hour or so.
+    pub async fn retain(
+        &self,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<Removed, StoreError> {
+        let (retention, pass) = (retention.clone(), Arc::clone(&self.pass));
+        let (database, path) = (Arc::clone(&self.database), Arc::clone(&self.path));
+        let done = tokio::task::spawn_blocking(move || pass.run(&retention, now, &database, &path));
+        let done = done.await.map_err(|err| StoreError::write(&self.path, Arc::new(err)))?;
+        done.map_err(|err| StoreError::write(&self.path, Arc::new(err)))
+    }
+
     /// Until everything that was written here stands in the log files, too. What fails is tried
     /// again, and left to the next server in the end.
     pub async fn flush(&self) -> Result<(), StoreError> {
         let written = self.clerk.log().await;
         written.map_err(|cause| StoreError::write(&self.path.with_file_name("logs"), cause))
+    }
+
+    /// Nothing is begun that may not be finished.
+    async fn check_room(&self) -> Result<(), StoreError> {
+        if !self.late.is_empty() {
+            // Why that fails does not matter as long as nothing waits afterwards.
+            let _ = self.clerk.log().await;
+        }
+        let free_bytes = free_bytes(&self.path);
+        let is_short = free_bytes.is_some_and(|free| free < MIN_FREE_BYTES);
+        if is_short || !self.late.is_empty() {
+            let path = self.path.display().to_string();
+            return Err(StoreError::Full { path, free_bytes: free_bytes.unwrap_or_default() });
+        }
+        Ok(())
     }
 
     /// One statement, at once if it is short and nothing is in the way.

@@ -42,7 +42,7 @@ pub(crate) struct Begun {
 }
 
 /// What [`Finish`] says, with nothing borrowed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) id: ExecutionId,
     status: Status,
@@ -154,6 +154,12 @@ impl Finished {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.output.len()
             + [&self.value, &self.changes, &self.errors].map(optional).iter().sum::<usize>()
+    }
+
+    /// How it ended, and nothing of what it wrote.
+    pub(crate) fn without_texts(&self) -> Finished {
+        let (output, errors, value, changes) = (String::new(), None, None, None);
+        Finished { output, errors, value, changes, ..self.clone() }
     }
 
     /// Whether it was running. A second end changes nothing.

@@ -47,10 +47,6 @@ impl Chatter {
         &self.out.text
     }
 
-    pub(super) fn err(&self) -> &str {
-        &self.err.text
-    }
-
     /// Both, for people.
     pub(super) fn text(&self) -> String {
         let parts = [&self.out, &self.err].map(|kept| {

@@ -23,8 +23,6 @@ pub(super) use way::Way;
 
 /// How many connections an installer may have at once.
 const MAX_CONNECTIONS: usize = 64;
-/// How long a request may take to come, and a connection to be made.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How many hosts that were refused are remembered.
 const MAX_REFUSED: usize = 8;
 
@@ -35,6 +33,8 @@ pub(super) struct Reach {
     pub(super) way: Way,
     /// All that goes through, both ways together.
     pub(super) max_bytes: u64,
+    /// How long a request may take to come, and a connection to be made.
+    pub(super) patience: Duration,
     /// How long a connection may be silent.
     pub(super) idle: Duration,
 }
@@ -99,8 +99,8 @@ async fn accept(listener: TcpListener, all: Arc<All>) {
                 };
                 connections.spawn(async move {
                     if let Err(refusal) = serve(&mut client, &all).await {
-                        let _ = timeout(PATIENCE, client.write_all(refusal.as_bytes())).await;
-                        let _ = timeout(PATIENCE, client.shutdown()).await;
+                        let _ = timeout(all.reach.patience, client.write_all(refusal.as_bytes())).await;
+                        let _ = timeout(all.reach.patience, client.shutdown()).await;
                     }
                     drop(place);
                 });
@@ -113,7 +113,7 @@ async fn accept(listener: TcpListener, all: Arc<All>) {
 /// One connection, one request. An error is what the client is told.
 async fn serve(client: &mut TcpStream, all: &All) -> Result<(), String> {
     let bad = |why: &str| answer(400, why);
-    let head = timeout(PATIENCE, Head::read(client)).await;
+    let head = timeout(all.reach.patience, Head::read(client)).await;
     let head = match head {
         Ok(Ok(Some(head))) => head,
         Ok(Ok(None)) => return Ok(()),
@@ -131,7 +131,7 @@ async fn serve(client: &mut TcpStream, all: &All) -> Result<(), String> {
         });
         return Err(answer(403, &format!("{host} is not a host of the configured index")));
     }
-    let dialled = timeout(PATIENCE, all.reach.way.dial(&request)).await;
+    let dialled = timeout(all.reach.patience, all.reach.way.dial(&request)).await;
     let dialled = dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let mut server = match dialled {
         Ok(server) => server,

@@ -151,6 +151,7 @@ impl Ready {
             hosts: self.source.hosts.clone(),
             way: self.source.way.clone(),
             max_bytes: self.limits.disk_bytes,
+            patience: PATIENCE,
             idle: IDLE,
         };
         Plan { launch, command, limits: self.limits, reach }

@@ -6,7 +6,10 @@ use super::*;
 mod by_hand;
 mod damage;
 mod hostile;
+mod many;
 mod sharing;
+
+pub(super) const LOOK_ALWAYS: Limits = Limits { pause: Duration::ZERO, ..LIMITS };
 
 /// A library in a folder of its own, which looks at every file every time.
 pub(super) struct Kit {
@@ -17,7 +20,7 @@ pub(super) struct Kit {
 impl Kit {
     pub(super) fn new() -> Kit {
         let home = tempfile::tempdir().unwrap();
-        let library = Library::with_pause(home.path().join("scripts"), Duration::ZERO);
+        let library = Library::with_limits(home.path().join("scripts"), LOOK_ALWAYS);
         Kit { library, home }
     }
 

@@ -12,6 +12,8 @@ use codexec_types::{
     Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
 };
 
+mod full;
+mod kept;
 mod logs;
 mod searches;
 
@@ -303,32 +305,6 @@ async fn a_folder_that_cannot_be_written_is_refused() {
     let err =
         Store::open(Path::new("/proc/self/codexec.db"), Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_open");
-}
-
-#[tokio::test]
-async fn a_full_disk_is_an_error_and_passes() {
-    let (store, _home) = store().await;
-    let pages: u32 =
-        store.queue(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
-    store.queue(max_pages(pages + 2)).await.unwrap();
-    let big = "1;".repeat(100_000);
-    let mut begun = Vec::new();
-    for n in 0..8 {
-        let (store, code) = (store.clone(), big.clone());
-        begun.push(tokio::spawn(async move {
-            begin(&store, &ExecutionId::from_bits(n), &code, at(0)).await
-        }));
-    }
-    for begin in begun {
-        assert_eq!(begin.await.unwrap().unwrap_err().code(), "store_write");
-    }
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 0 });
-    store.queue(max_pages(1_000_000)).await.unwrap();
-    begin(&store, &ExecutionId::from_bits(1), &big, at(0)).await.unwrap();
-}
-
-fn max_pages(pages: u32) -> impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static {
-    move |conn| conn.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
 }
 
 async fn ending(ending: Ending<'_>) -> String {

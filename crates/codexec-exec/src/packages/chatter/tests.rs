@@ -16,7 +16,7 @@ fn what_is_kept_and_told_is_bounded_and_whole() {
     let told = told.lock().expect("unpoisoned");
     assert_eq!(told.len(), MAX_TOLD);
     assert!(told.iter().all(|line| line.chars().count() <= LINE_CHARS));
-    assert!(chatter.err().len() <= 2 * KEPT_BYTES && chatter.text().contains("[..]"));
+    assert!(chatter.err.text.len() <= 2 * KEPT_BYTES && chatter.text().contains("[..]"));
 }
 
 #[test]

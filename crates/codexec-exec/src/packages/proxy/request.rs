@@ -107,9 +107,11 @@ impl Request {
     pub(super) fn parse(head: &Head) -> Result<Request, &'static str> {
         let first = head.lines.first().map(String::as_str).unwrap_or_default();
         let parts: Vec<&str> = first.split(' ').collect();
-        let &[method, target, version] = parts.as_slice() else {
-            return Err("the first line is not a method, an address and a version");
-        };
+        let unclear = "the first line is not a method, an address and a version";
+        let &[method, target, version] = parts.as_slice() else { return Err(unclear) };
+        if first.contains('\t') {
+            return Err(unclear);
+        }
         if !["HTTP/1.1", "HTTP/1.0"].contains(&version) {
             return Err("only HTTP/1 is spoken here");
         }

@@ -13,7 +13,8 @@ pub(super) fn install(node: &Path, npm: &Path, wish: &Wish<'_>) -> Command {
     arguments.extend(texts(["--omit=dev", "--loglevel=http", "--no-color", "--no-progress"]));
     arguments.extend(texts(["--fetch-retries=1", "--fetch-timeout=30000"]));
     // Nobody's settings but these.
-    arguments.extend(texts(["--userconfig=/box/home/none", "--globalconfig=/box/home/none"]));
+    arguments
+        .extend(texts(["--userconfig=/box/home/none", "--globalconfig=/box/home/none-either"]));
     arguments.extend(texts(["--cache=/tmp/npm", &format!("--prefix={WORK}")]));
     arguments.push(format!("--registry={}", wish.source.index.for_installer()));
     arguments.extend([format!("--proxy={proxy}"), format!("--https-proxy={proxy}")]);

@@ -46,7 +46,15 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
     store.flush().await.unwrap();
 
     let lines = lines(&home, "executions-2026-02-09.jsonl");
-    let expected = json!({
+    assert_eq!(lines, [expected_line(&id)]);
+    for (name, mode) in [("logs", 0o700), ("logs/executions-2026-02-09.jsonl", 0o600)] {
+        let about = fs::metadata(home.path().join(name)).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+    }
+}
+
+fn expected_line(id: &ExecutionId) -> Value {
+    json!({
         "type": "execution",
         "execution_id": id.as_str(),
         "language": "typescript",
@@ -88,12 +96,7 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
         "artifacts_refused": [],
         "packages_installed": [],
         "ended_at": "2026-02-09T14:30:01.130Z",
-    });
-    assert_eq!(lines, [expected]);
-    for (name, mode) in [("logs", 0o700), ("logs/executions-2026-02-09.jsonl", 0o600)] {
-        let about = fs::metadata(home.path().join(name)).unwrap();
-        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
-    }
+    })
 }
 
 #[tokio::test]
@@ -214,7 +217,7 @@ async fn a_log_that_cannot_be_written_is_written_later() {
     assert_eq!(lines(&home, "executions-2026-02-09.jsonl").len(), 1);
 }
 
-async fn started_session(store: &Store, bits: u128, name: &str) -> SessionId {
+pub(super) async fn started_session(store: &Store, bits: u128, name: &str) -> SessionId {
     let id = SessionId::from_bits(bits);
     let context = Context { agent_id: Some("annabelle".to_owned()), ..Context::default() };
     let start = SessionStart {
