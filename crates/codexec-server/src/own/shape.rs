@@ -65,7 +65,9 @@ pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
 fn more(value: &mut Value, execution: &Execution) {
     let Some(fields) = value.as_object_mut() else { return };
     if execution.outcome == Outcome::Stopped(Limit::Wall) {
-        fields.insert("timed_out".to_owned(), true.into());
+        // Where the clients of this toolset have always found it.
+        let place = fields.keys().position(|name| name == "truncated").unwrap_or(fields.len());
+        fields.shift_insert(place, "timed_out".to_owned(), true.into());
     }
     if let Some(code) = execution.outcome.code() {
         fields.insert("error_code".to_owned(), code.into());

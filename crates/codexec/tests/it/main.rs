@@ -31,6 +31,7 @@ mod programs;
 mod reference;
 mod remote;
 mod resources;
+mod seed_codexec;
 mod servers;
 mod startup;
 mod support;

@@ -485,7 +485,7 @@ const run = async (job) => {
 
 // ---- Warm: everything is loaded, and has run once, before there is a job.
 for (const name of ["tools.js", "kept.js"]) {
-  const filename = path.join(SHIM_DIR, name);
+  const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
   new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
 }
 define(globalThis, "emit", emitBy(own, send));
