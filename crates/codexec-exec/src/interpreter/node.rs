@@ -7,14 +7,25 @@ use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, 
 use crate::{ExecError, Settings};
 
 const FILES: &[(&str, &str)] = &[
+    ("declarations.mjs", include_str!("../shim/node/declarations.mjs")),
+    ("errors.mjs", include_str!("../shim/node/errors.mjs")),
     ("guest.mjs", include_str!("../shim/node/guest.mjs")),
+    ("names.mjs", include_str!("../shim/node/names.mjs")),
+    ("packages.mjs", include_str!("../shim/node/packages.mjs")),
+    ("pictures.mjs", include_str!("../shim/node/pictures.mjs")),
     ("program.mjs", include_str!("../shim/node/program.mjs")),
+    ("quiet.mjs", include_str!("../shim/node/quiet.mjs")),
+    ("session.mjs", include_str!("../shim/node/session.mjs")),
+    ("taken.mjs", include_str!("../shim/node/taken.mjs")),
+    ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
     // The same tools as in our own engine, by the same code.
     ("tools.js", include_str!("../shim/node/tools.js")),
 ];
 /// What its guest needs, see guest.mjs.
 const FLAGS: &[&str] = &[
     "--no-warnings",
+    // A cell that is stopped in the middle leaves Node's own count of callbacks unbalanced.
+    "--no-force-async-hooks-checks",
     "--expose-internals",
     "--experimental-vm-modules",
     "--experimental-import-meta-resolve",

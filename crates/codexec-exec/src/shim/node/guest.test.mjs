@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
 const FLAGS = [
   "--no-warnings",
+  "--no-force-async-hooks-checks",
   "--expose-internals",
   "--experimental-vm-modules",
   "--experimental-import-meta-resolve",
