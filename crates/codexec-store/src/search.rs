@@ -22,14 +22,27 @@ const ERROR_CHARS: i32 = 500;
 
 const PREVIEW_CHARS: usize = 500;
 
-/// Everything but the text, answered by the index alone.
-const FILTER: &str = "SELECT seq FROM executions INDEXED BY executions_seek
-    WHERE started_ms BETWEEN :since AND :until
-      AND (:language IS NULL OR language = :language)
-      AND (:kind IS NULL OR kind = :kind)
-      AND (:session IS NULL OR session = :session)
-      AND (:tool IS NULL OR seq IN (SELECT execution FROM calls
-          WHERE tool = :tool AND (:server IS NULL OR server = :server)))";
+/// Everything but the text, answered by indexes alone for all that have ended.
+macro_rules! filter {
+    () => {
+        "started_ms BETWEEN :since AND :until
+          AND (:language IS NULL OR language = :language)
+          AND (:kind IS NULL OR kind = :kind)
+          AND (:session IS NULL OR session = :session)
+          AND (:tool IS NULL OR seq IN (SELECT execution FROM calls
+              WHERE tool = :tool AND (:server IS NULL OR server = :server)))"
+    };
+}
+
+const ENDED: &str = concat!(
+    "SELECT seq FROM executions INDEXED BY executions_seek WHERE end_number IS NOT NULL AND ",
+    filter!()
+);
+
+const RUNNING: &str = concat!(
+    "SELECT seq FROM executions INDEXED BY executions_running WHERE status = 'running' AND ",
+    filter!()
+);
 
 /// Those that have all the words, and among them those that meet the rest.
 const WORDS: &str = "SELECT rowid AS seq FROM search.texts WHERE texts MATCH :words";
@@ -86,9 +99,10 @@ fn page(conn: &Connection, query: &LogQuery, words: Option<&str>) -> Result<LogP
         ":tool": tool,
     };
     let found = match (words, is_filtered) {
-        (None, _) => FILTER.to_owned(),
+        (None, _) => format!("{ENDED} UNION ALL {RUNNING}"),
         (Some(_), false) => WORDS.to_owned(),
-        (Some(_), true) => format!("{WORDS} AND rowid IN ({FILTER})"),
+        // With the sign the words are looked up once, and not once for each execution.
+        (Some(_), true) => format!("{WORDS} AND +rowid IN ({ENDED})"),
     };
     if words.is_none() {
         values.clear();

@@ -32,8 +32,9 @@ fn due(row: &Row<'_>) -> Result<Due> {
 }
 
 pub(super) fn newest(conn: &Connection) -> Result<Option<SystemTime>> {
-    let newest: Option<i64> =
-        conn.query_row("SELECT max(started_ms) FROM executions", [], |row| row.get(0))?;
+    let sql = "SELECT max(started_ms) FROM executions INDEXED BY executions_seek
+        WHERE end_number IS NOT NULL";
+    let newest: Option<i64> = conn.query_row(sql, [], |row| row.get(0))?;
     Ok(newest.map(from_unix_ms))
 }
 
@@ -47,7 +48,7 @@ pub(super) fn executions(
     let mut statement = conn.prepare(
         "SELECT seq, id, session, started_ms FROM executions WHERE seq IN (
              SELECT seq FROM executions INDEXED BY executions_seek
-             WHERE kind <> 'running' AND started_ms < max(:success, :failure, :session)
+             WHERE end_number IS NOT NULL AND started_ms < max(:success, :failure, :session)
                AND CASE
                  WHEN session IS NOT NULL THEN started_ms < :session AND session NOT IN (
                      SELECT id FROM sessions WHERE ended_ms IS NULL OR ended_ms >= :session)
@@ -129,7 +130,8 @@ pub(super) fn is_file_known(conn: &Connection, file: &OldLog) -> Result<bool> {
             conn.prepare_cached(sql)?.query_row([session], |_| Ok(())).optional()?
         }
         None => {
-            let sql = "SELECT 1 FROM executions WHERE started_ms >= ?1 AND started_ms < ?2 LIMIT 1";
+            let sql = "SELECT 1 FROM executions INDEXED BY executions_seek
+                WHERE end_number IS NOT NULL AND started_ms >= ?1 AND started_ms < ?2 LIMIT 1";
             let (from, to) = (unix_ms(file.day), unix_ms(file.day + DAY));
             conn.prepare_cached(sql)?.query_row(params![from, to], |_| Ok(())).optional()?
         }
