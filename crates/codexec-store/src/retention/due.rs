@@ -11,6 +11,7 @@ use crate::journal;
 /// An execution that is to be removed.
 pub(super) struct Due {
     pub(super) seq: i64,
+    pub(super) end_number: i64,
     pub(super) id: String,
     session: Option<String>,
     started: SystemTime,
@@ -28,7 +29,13 @@ impl Due {
 
 fn due(row: &Row<'_>) -> Result<Due> {
     let started = from_unix_ms(row.get("started_ms")?);
-    Ok(Due { seq: row.get("seq")?, id: row.get("id")?, session: row.get("session")?, started })
+    Ok(Due {
+        seq: row.get("seq")?,
+        end_number: row.get("end_number")?,
+        id: row.get("id")?,
+        session: row.get("session")?,
+        started,
+    })
 }
 
 pub(super) fn newest(conn: &Connection) -> Result<Option<SystemTime>> {
@@ -46,7 +53,7 @@ pub(super) fn executions(
     limit: usize,
 ) -> Result<Vec<Due>> {
     let mut statement = conn.prepare(
-        "SELECT seq, id, session, started_ms FROM executions WHERE seq IN (
+        "SELECT seq, end_number, id, session, started_ms FROM executions WHERE seq IN (
              SELECT seq FROM executions INDEXED BY executions_seek
              WHERE end_number IS NOT NULL AND started_ms < max(:success, :failure, :session)
                AND CASE
@@ -71,7 +78,7 @@ pub(super) fn executions(
 /// The oldest of those that have ended, whatever their age.
 pub(super) fn oldest(conn: &Connection, limit: usize) -> Result<Vec<Due>> {
     let mut statement = conn.prepare(
-        "SELECT seq, id, session, started_ms FROM executions WHERE status <> 'running'
+        "SELECT seq, end_number, id, session, started_ms FROM executions WHERE end_number IS NOT NULL
          ORDER BY seq LIMIT ?1",
     )?;
     let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], due)?;
