@@ -63,7 +63,7 @@ async fn an_end_that_cannot_be_written_is_written_later() {
 async fn a_full_disk_refuses_what_is_new_and_recovers() {
     let folder = tempfile::tempdir().unwrap();
     let mounted =
-        format!("mount -t tmpfs -o size=48m tmpfs {0} && exec \"$@\"", folder.path().display());
+        format!("mount -t tmpfs -o size=88m tmpfs {0} && exec \"$@\"", folder.path().display());
     let output = Command::new("unshare")
         .args(["-rm", "sh", "-c", &mounted, "sh"])
         .arg(std::env::current_exe().unwrap())
@@ -91,7 +91,7 @@ async fn child_fills_its_disk() {
     let home = Path::new(&home);
     let path = home.join("codexec.db");
     let others = home.join("others");
-    fs::write(&others, vec![0; 24 << 20]).unwrap();
+    fs::write(&others, vec![0; 64 << 20]).unwrap();
     let store = Store::open(&path, Durability::Process).await.unwrap();
     let output = Written::new("x".repeat(300_000), vec![]);
     let outcome = Outcome::Cancelled;
@@ -119,6 +119,7 @@ async fn child_fills_its_disk() {
     let ballast = home.join("ballast");
     let mut filling = fs::File::create(&ballast).unwrap();
     while std::io::Write::write_all(&mut filling, &[0; 4096]).is_ok() {}
+    drop(filling);
     let mut late = 0;
     for id in &running {
         late += usize::from(store.finish(id, finish()).await.is_err());
