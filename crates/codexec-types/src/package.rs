@@ -1,5 +1,7 @@
-//! Names of packages, by the grammars of pip and npm and narrower than either: what an installer
-//! would take for an option, a path, an address or an archive is not a name.
+//! Names of packages, by the grammars of pip and npm and narrower than either.
+//!
+//! THREAT[SCR-4]: what an installer would take for an option, a path, an address or an archive is
+//! not a name.
 
 use crate::Language;
 

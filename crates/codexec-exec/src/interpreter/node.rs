@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
     // The same tools as in our own engine, by the same code.
     ("tools.js", include_str!("../shim/node/tools.js")),
+    ("kept.js", include_str!("../shim/node/kept.js")),
 ];
 /// What its guest needs, see guest.mjs.
 const FLAGS: &[&str] = &[

@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
+    ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_running.py", include_str!("../shim/python/codexec_guest_running.py")),
     ("codexec_guest_session.py", include_str!("../shim/python/codexec_guest_session.py")),

@@ -131,7 +131,7 @@ fn what_people_write_for_npm_is_read() {
 }
 
 #[test]
-fn nothing_that_an_installer_reads_otherwise_is_a_name() {
+fn scr_4_nothing_that_an_installer_reads_otherwise_is_a_name() {
     for text in READ_OTHERWISE {
         assert!(pip(text).is_err(), "pip took {text:?}");
         let is_a_name_there = ["a.", "a-"].contains(text);
