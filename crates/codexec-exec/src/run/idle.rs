@@ -19,41 +19,42 @@ const LATE_BYTES: usize = 32 << 10;
 /// What was written while no cell ran.
 #[derive(Default)]
 pub(super) struct Late {
-    out: Written,
-    err: Written,
+    out: Tail,
+    err: Tail,
 }
 
+/// Of one stream.
 #[derive(Default)]
-struct Written {
+struct Tail {
     text: String,
     left_out_bytes: u64,
 }
 
 impl Late {
     fn push(&mut self, stream: Stream, text: &str) {
-        let written = match stream {
+        let tail = match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         };
-        let room = LATE_BYTES.saturating_sub(written.text.len());
+        let room = LATE_BYTES.saturating_sub(tail.text.len());
         let (kept, rest) = text.split_at(text.floor_char_boundary(room));
-        written.text.push_str(kept);
-        written.left_out_bytes += rest.len() as u64;
+        tail.text.push_str(kept);
+        tail.left_out_bytes += rest.len() as u64;
     }
 
     /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
     pub(super) fn take(&mut self) -> VecDeque<Event> {
         let Late { out, err } = std::mem::take(self);
         let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
-        let event = |(stream, written): (Stream, Written)| {
-            let text = written.marked()?;
+        let event = |(stream, tail): (Stream, Tail)| {
+            let text = tail.marked()?;
             Some(Event::Output { stream, text })
         };
         both.filter_map(event).collect()
     }
 }
 
-impl Written {
+impl Tail {
     fn marked(self) -> Option<String> {
         if self.text.is_empty() {
             return None;
@@ -197,3 +198,6 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,6 @@ mod cells;
 mod ends;
 mod stops;
 
-use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -31,6 +30,18 @@ def is_socket(fd):
 fd = next(fd for fd in range(3, 1000) if is_socket(fd))
 ";
 
+/// Python for threads that are to do something when the reply is out: they wait for a file that
+/// [`Session::go`] makes, and make one in turn.
+const WAIT_FOR_GO: &str = r"
+import os, threading, time
+def when_told(act):
+    def run():
+        while not os.path.exists('/box/packages/go'): time.sleep(0.005)
+        act()
+        open('done', 'w').close()
+    threading.Thread(target=run, daemon=True).start()
+";
+
 /// A session and how far it is.
 struct Session {
     run: Run,
@@ -38,6 +49,7 @@ struct Session {
     language: Language,
     number: u32,
     keep: tempfile::TempDir,
+    packages: tempfile::TempDir,
     /// Whether it gets no answers to what it asks.
     is_ignored: bool,
 }
@@ -105,21 +117,16 @@ fn admitted(policy: &Policy, language: Language, code: &str) -> Admitted {
 
 impl Session {
     async fn open(workers: &Workers, language: Language, limits: Limits) -> Session {
-        Session::with_packages(workers, language, limits, None).await
+        Session::with(workers, &policy(limits), request(language, "")).await
     }
 
-    async fn with_packages(
-        workers: &Workers,
-        language: Language,
-        limits: Limits,
-        packages: Option<PathBuf>,
-    ) -> Session {
-        let policy = policy(limits);
-        let opening = request(language, "");
+    async fn with(workers: &Workers, policy: &Policy, opening: Request) -> Session {
+        let (language, policy) = (opening.language, policy.clone());
         let opening = policy.admit_session(opening, &[]).expect("admitted");
-        let run = workers.open(&opening, Vec::new(), packages).await.expect("a session");
-        let keep = tempfile::tempdir().expect("a directory");
-        Session { run, policy, language, number: 0, keep, is_ignored: false }
+        let [keep, packages] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        let path = packages.path().canonicalize().expect("a path");
+        let run = workers.open(&opening, Vec::new(), Some(path)).await.expect("a session");
+        Session { run, policy, language, number: 0, keep, packages, is_ignored: false }
     }
 
     fn begin(&mut self, code: &str) {
@@ -168,6 +175,25 @@ impl Session {
     #[track_caller]
     fn value(reply: &Reply) -> &str {
         reply.outcome.value().unwrap_or_else(|| panic!("{reply:?}"))
+    }
+
+    /// What waits for it may begin.
+    fn go(&self) {
+        std::fs::write(self.packages.path().join("go"), "").expect("written");
+    }
+
+    /// Watches the idle session until what has waited is done.
+    async fn until_done(&mut self) {
+        let begun = std::time::Instant::now();
+        loop {
+            assert!(begun.elapsed() < PATIENCE, "nothing was done");
+            let watched = tokio::time::timeout(Duration::from_millis(5), self.run.idle()).await;
+            assert!(watched.is_err(), "it is over: {watched:?}");
+            let changes = self.run.changes(self.keep.path().join("done")).await;
+            if changes.created.iter().any(|file| file.path == "done") {
+                return;
+            }
+        }
     }
 
     async fn idle(&mut self) -> Over {

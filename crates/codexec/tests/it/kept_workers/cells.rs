@@ -1,3 +1,7 @@
+use std::os::unix::fs::MetadataExt as _;
+
+use codexec_types::FoundDir;
+
 use super::*;
 
 const JS: Language = Language::JavaScript;
@@ -71,18 +75,46 @@ fn files_are_told_by_the_cell_that_made_them() {
 #[test]
 fn packages_are_seen_also_those_that_come_later() {
     with_workers(async |workers| {
-        let packages = tempfile::tempdir().expect("a directory");
-        let folder = packages.path().join("python");
+        let mut session = Session::open(workers, PYTHON, LIMITS).await;
+        let folder = session.packages.path().join("python");
         std::fs::create_dir(&folder).expect("made");
         std::fs::write(folder.join("early.py"), "x = 1").expect("written");
-        let path = packages.path().canonicalize().expect("a path");
-        let mut session = Session::with_packages(workers, PYTHON, LIMITS, Some(path)).await;
         assert_eq!(Session::value(&session.send("import early\nearly.x").await), "1");
         assert!(matches!(session.send("import late").await.outcome, Outcome::Threw(_)));
         std::fs::write(folder.join("late.py"), "x = 2").expect("written");
         assert_eq!(Session::value(&session.send("import late\nlate.x").await), "2");
-        let write = "try:\n  open('/box/packages/python/own.py', 'w')\nexcept OSError as e:\n  r = e.errno\nr";
+        let write = r"
+try: open('/box/packages/python/own.py', 'w')
+except OSError as error: number = error.errno
+number";
         assert_eq!(Session::value(&session.send(write).await), "30", "read-only");
+    });
+}
+
+#[test]
+fn a_session_works_in_a_directory_of_the_users() {
+    with_workers(async |workers| {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().canonicalize().expect("a path");
+        std::fs::write(path.join("mine"), "1").expect("written");
+        let found = std::fs::metadata(&path).expect("there");
+        let (device, inode, uid, gid) = (found.dev(), found.ino(), found.uid(), found.gid());
+        let files = Files { allowed: vec![path.clone()], is_writable: true, ..Files::default() };
+        let policy = Policy { files, ..policy(LIMITS) };
+        let working_dir = Some(FoundDir { path: path.clone(), device, inode, uid, gid });
+        let opening = Request { working_dir, ..request(PYTHON, "") };
+        let mut session = Session::with(workers, &policy, opening).await;
+        session.send("open('one', 'w').write(open('mine').read())").await;
+        let changes = session.run.changes(session.keep.path().join("1")).await;
+        assert_eq!(changes.created.len(), 1, "{changes:?}");
+        assert_eq!(std::fs::read_to_string(path.join("one")).expect("there"), "1");
+        session.send("open('.bashrc', 'w').write('x'); open('mine', 'w').write('22')").await;
+        let changes = session.run.changes(session.keep.path().join("2")).await;
+        assert_eq!((changes.created.len(), changes.modified.len()), (0, 1), "{changes:?}");
+        assert_eq!(changes.refused, [".bashrc"]);
+        assert!(!path.join(".bashrc").exists());
+        session.send("1").await;
+        assert!(session.run.changes(session.keep.path().join("3")).await.is_empty());
     });
 }
 
@@ -121,16 +153,11 @@ for number in (0, 1, 3, 4, 5, 99):
 fn ses_2_what_is_written_late_is_marked() {
     with_workers(async |workers| {
         let mut session = Session::open(workers, PYTHON, LIMITS).await;
-        let late = "import threading, os\ngo, done = threading.Event(), threading.Event()\ndef late():\n  \
-        go.wait()\n  print('LATE', flush=True)\n  done.set()\n\
-        threading.Thread(target=late, daemon=True).start()\n\
-        def trigger():\n  import time\n  time.sleep(0.05)\n  go.set()\n\
-        threading.Thread(target=trigger, daemon=True).start()\nprint('one')";
-        assert_eq!(session.send(late).await.out, "one\n");
-        // Nobody waits for it: it is found in the pipe, or heard while the session is watched.
-        let watched = tokio::time::timeout(Duration::from_millis(500), session.run.idle()).await;
-        assert!(watched.is_err(), "it is not over: {watched:?}");
-        let reply = session.send("done.wait()\nprint('two')").await;
+        let late = "when_told(lambda: print('LATE', flush=True))\nprint('one')";
+        assert_eq!(session.send(&format!("{WAIT_FOR_GO}{late}")).await.out, "one\n");
+        session.go();
+        session.until_done().await;
+        let reply = session.send("print('two')").await;
         assert_eq!(
             reply.out,
             "[codexec] written after the last reply:\nLATE\n[codexec] this reply:\ntwo\n"

@@ -54,26 +54,41 @@ fn memory_without_end_ends_the_session() {
 fn an_idle_session_is_watched() {
     with_workers(async |workers| {
         let limits = Limits { memory_bytes: 64 << 20, cpu: Duration::from_millis(300), ..LIMITS };
-        let later = |what: &str| {
-            format!(
-                "{FIND_SOCKET}\nimport threading, time\ndef late():\n  time.sleep(0.1)\n  a = []\n  \
-                 {what}\nthreading.Thread(target=late, daemon=True).start()"
-            )
-        };
-        for (what, over) in [
+        let frames = "import struct\nframe = lambda text: struct.pack('<I', len(text)) + text\n";
+        for (act, over) in [
             ("os._exit(0)", Over::Exited),
-            (
-                "while True: a.append(bytearray(1 << 20)); time.sleep(0.001)",
-                Over::Stopped(Limit::Memory),
-            ),
-            ("while True: pass", Over::Stopped(Limit::Cpu)),
+            ("a.append(b'x' * (150 << 20))", Over::Stopped(Limit::Memory)),
+            ("[None for _ in iter(int, 1) if None]", Over::Stopped(Limit::Cpu)),
             ("os.write(fd, b'nonsense' * 9)", Over::BadFrame),
+            // No limit on words that nobody asked for is without an end.
+            (r#"os.write(fd, frame(b'{"progress":"x"}') * 10001)"#, Over::BadFrame),
+            (r#"os.write(fd, frame(b'{"returned":1}'))"#, Over::BadFrame),
         ] {
             let mut session = Session::open(workers, PYTHON, limits).await;
-            session.send(&later(what)).await;
-            assert_eq!(session.idle().await, over, "{what}");
+            let code =
+                format!("{FIND_SOCKET}{WAIT_FOR_GO}{frames}a = []\nwhen_told(lambda: {act})");
+            assert_eq!(Session::value(&session.send(&code).await), "null");
+            session.go();
+            assert_eq!(session.idle().await, over, "{act}");
             assert_eq!(session.run.is_over(), Some(over));
         }
+    });
+}
+
+#[test]
+fn ends_of_other_cells_are_not_borne_for_ever() {
+    with_workers(async |workers| {
+        let mut session = Session::open(workers, PYTHON, LIMITS).await;
+        let flood = r#"
+import struct
+body = b'{"cell_ended":{"number":99,"ending":"interrupted"}}'
+frames = (struct.pack('<I', len(body)) + body) * 10001
+while frames: frames = frames[os.write(fd, frames):]
+import time
+time.sleep(60)"#;
+        let reply = session.send(&format!("{FIND_SOCKET}{flood}")).await;
+        assert_eq!(reply.outcome, Outcome::Crashed(Crash::BadFrame));
+        assert_eq!(session.run.is_over(), Some(Over::BadFrame));
     });
 }
 
@@ -98,17 +113,16 @@ fn a_closed_session_is_gone_and_its_slot_is_used_again() {
 fn tools_are_for_cells() {
     with_workers(async |workers| {
         let mut session = Session::open(workers, PYTHON, LIMITS).await;
-        let code = "import threading\ngo, seen = threading.Event(), []\ndef late():\n  go.wait()\n  \
-        try: call_mcp_tool('a.b', {}).result()\n  except Exception as e: seen.append(str(e))\n  print('done', flush=True)\n\
-        threading.Thread(target=late, daemon=True).start()\n\
-        def trigger():\n  import time\n  time.sleep(0.05)\n  go.set()\n\
-        threading.Thread(target=trigger, daemon=True).start()";
-        session.send(code).await;
-        let _ = tokio::time::timeout(Duration::from_millis(500), session.run.idle()).await;
-        let reply = session.send("while not seen: pass\nseen[0]").await;
-        assert_eq!(
-            Session::value(&reply),
-            r#""tools can be called while a cell runs, and none does""#
-        );
+        let code = r"
+def act():
+    global seen
+    try: call_mcp_tool('a.b', {}).result()
+    except Exception as error: seen = str(error)
+when_told(act)";
+        session.send(&format!("{WAIT_FOR_GO}{code}")).await;
+        session.go();
+        session.until_done().await;
+        let refused = r#""tools can be called while a cell runs, and none does""#;
+        assert_eq!(Session::value(&session.send("seen").await), refused);
     });
 }
