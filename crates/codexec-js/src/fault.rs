@@ -3,7 +3,7 @@
 use codexec_types::{Thrown, ThrownCode};
 use rquickjs::{Ctx, Object, Value};
 
-use crate::positions::{Positions, Stack};
+use crate::positions::{Stack, Texts};
 use crate::prelude::Prelude;
 
 /// A message is for reading; what is longer is cut.
@@ -16,14 +16,14 @@ const OUT_OF_MEMORY: &str = "the code used up its memory";
 pub(crate) fn thrown<'js>(
     ctx: &Ctx<'js>,
     prelude: &Prelude<'js>,
-    positions: &Positions,
+    texts: &Texts,
     error: &Value<'js>,
 ) -> Thrown {
     let object = error.as_object();
     let maker = object.and_then(|error| class_name(ctx, error)).unwrap_or_default();
     let stack = object.and_then(|error| text(ctx, error, "stack"));
     let Stack { at, text: stack } =
-        stack.map(|stack| positions.stack(&stack, &maker)).unwrap_or_default();
+        stack.map(|stack| texts.stack(&stack, &maker)).unwrap_or_default();
     let stack = stack.map(cut);
     if is_out_of_memory(ctx, error) {
         let message = OUT_OF_MEMORY.to_owned();

@@ -1,16 +1,17 @@
+mod cells;
+
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use codexec_types::{FromGuest, Job, Json, Thrown, ThrownCode, alias};
+use codexec_types::{FromGuest, Job, Json, Language, Thrown, ThrownCode, alias};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 
 use crate::fault::{caught, thrown};
 use crate::native::{Host, error_text};
-use crate::positions::CODE;
 use crate::prelude::{Prelude, State, install};
-use crate::program::{Program, flaw_code};
+use crate::program::{Names, Program, flaw_code};
 use crate::wire::{Gone, Wire};
 
 /// Deep enough for honest recursion, and far from the end of a stack of 8 MiB.
@@ -62,15 +63,15 @@ impl Guest {
         Ok(Guest { context, host, prelude })
     }
 
-    /// Reads one `ToGuest::Start`, runs it, says how it ended; returns when everything is
-    /// written or the host is gone.
+    /// Reads one `ToGuest::Start` and runs it, or the cells that follow it, and says how each
+    /// ended; returns when everything is written or the host is gone.
     pub fn run(self, socket: UnixStream) {
         let mut wire = Wire::new(socket);
         if let Ok(job) = wire.receive_job() {
             self.host.wire.replace(Some(wire));
             self.host.began.replace(Some(Instant::now()));
             // A host that is gone hears nothing any more.
-            let _gone = self.run_job(&job);
+            let _gone = if job.is_session { self.run_cells(&job) } else { self.run_job(&job) };
             self.host.wire.replace(None);
         }
         // The process ends now; taking the heap apart would only cost time.
@@ -78,19 +79,17 @@ impl Guest {
     }
 
     fn run_job(&self, job: &Job) -> Result<(), Gone> {
-        let program = match Program::compile(&job.code, job.language) {
+        let program = match Program::compile(&job.code, job.language, Names::Own) {
             Ok(program) => program,
             Err(flaw) => return self.say(&FromGuest::Threw(flaw)),
         };
-        self.host.positions.replace(program.positions);
-        let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
-        // The rest is for what is not the engine's: frames, the parser, and reporting the end.
-        let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
-        self.context.runtime().set_memory_limit(limit);
-        let ending = self.context.with(|ctx| {
-            let own = self.prelude.clone().restore(&ctx).map_err(|_| Gone)?;
-            let run = Run { prelude: Prelude::new(own), host: &self.host, ctx };
-            let main = match run.main(&program.script, job) {
+        self.limit_memory(job);
+        let file = self.host.texts.borrow_mut().put(0, program.positions);
+        let ending = self.inside(|run| {
+            if run.begin(job).and_then(|()| run.give(&job.input, &job.args)).is_err() {
+                return Ok(Err(run.take_thrown()));
+            }
+            let main = match run.main(&program.script, &file, job.language) {
                 Ok(main) => main,
                 Err(flaw) => return Ok(Err(flaw)),
             };
@@ -98,6 +97,20 @@ impl Guest {
             run.to_end(main)
         })?;
         self.say(&ending.map_or_else(FromGuest::Threw, FromGuest::Returned))
+    }
+
+    fn limit_memory(&self, job: &Job) {
+        let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
+        // The rest is for what is not the engine's: frames, the parser, and reporting the end.
+        let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
+        self.context.runtime().set_memory_limit(limit);
+    }
+
+    fn inside<T>(&self, act: impl FnOnce(&Run<'_, '_>) -> Result<T, Gone>) -> Result<T, Gone> {
+        self.context.with(|ctx| {
+            let own = self.prelude.clone().restore(&ctx).map_err(|_| Gone)?;
+            act(&Run { prelude: Prelude::new(own), host: &self.host, ctx })
+        })
     }
 
     fn say(&self, frame: &FromGuest) -> Result<(), Gone> {
@@ -116,21 +129,25 @@ struct Run<'a, 'js> {
 }
 
 impl<'js> Run<'_, 'js> {
-    /// Puts what the job gives in place and makes the guest's function, without calling it.
-    fn main(&self, script: &str, job: &Job) -> Result<Function<'js>, Thrown> {
+    fn begin(&self, job: &Job) -> rquickjs::Result<()> {
         // `tools.my_server` reaches `my-server`.
         let servers = job.servers.iter().map(|name| vec![name.clone(), alias(name)]).collect();
-        self.ctx
-            .json_parse(job.input.text())
-            .and_then(|input| self.prelude.begin(input, servers))
-            .map_err(|_| self.take_thrown())?;
+        self.prelude.begin(servers)
+    }
+
+    fn give(&self, input: &Json, args: &[String]) -> rquickjs::Result<()> {
+        self.prelude.give(self.ctx.json_parse(input.text())?, args.to_vec())
+    }
+
+    /// Makes the guest's function, without calling it.
+    fn main(&self, script: &str, file: &str, language: Language) -> Result<Function<'js>, Thrown> {
         let mut options = EvalOptions::default();
-        options.filename = Some(CODE.to_owned());
+        options.filename = Some(file.to_owned());
         self.ctx.eval_with_options(script, options).map_err(|_| {
             // The parser lets through what this engine does not know.
             let thrown = self.take_thrown();
             match thrown.code {
-                ThrownCode::RuntimeError => Thrown { code: flaw_code(job.language), ..thrown },
+                ThrownCode::RuntimeError => Thrown { code: flaw_code(language), ..thrown },
                 _ => thrown,
             }
         })
@@ -150,6 +167,8 @@ impl<'js> Run<'_, 'js> {
                     }
                 }
                 Ok(Turn::Settled) => return Ok(self.result()),
+                // Whoever asked for it knows what it means.
+                Ok(Turn::Interrupted) => return Ok(Err(stuck())),
                 Ok(Turn::Stuck) => return Ok(Err(stuck())),
                 Err(_) => return Ok(Err(self.take_thrown())),
             }
@@ -159,7 +178,10 @@ impl<'js> Run<'_, 'js> {
     /// Runs what can run now, and finds out what is next. `settled_ms` keeps when main was first
     /// seen to have settled.
     fn turn(&self, settled_ms: &mut Option<f64>) -> rquickjs::Result<Turn> {
-        while self.ctx.execute_pending_job() {}
+        while !self.host.is_interrupted() && self.ctx.execute_pending_job() {}
+        if self.host.is_interrupted() {
+            return Ok(Turn::Interrupted);
+        }
         // Nearly every turn of a guest that calls tools, and so worth one question for all.
         if self.prelude.awaits_only_calls()? {
             return Ok(Turn::Wait(None));
@@ -239,7 +261,7 @@ impl<'js> Run<'_, 'js> {
     }
 
     fn thrown(&self, error: &rquickjs::Value<'js>) -> Thrown {
-        thrown(&self.ctx, &self.prelude, &self.host.positions.borrow(), error)
+        thrown(&self.ctx, &self.prelude, &self.host.texts.borrow(), error)
     }
 }
 
@@ -260,6 +282,7 @@ enum Turn {
     Wait(Option<Instant>),
     Settled,
     Stuck,
+    Interrupted,
 }
 
 fn stuck() -> Thrown {

@@ -1,15 +1,15 @@
 //! What the prelude can ask of Rust. The guest never sees these functions themselves: the
 //! prelude keeps them in its closures.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use codexec_types::{Ask, CallError, FromGuest, Json, Stream};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Object, Result, TypedArray, Value};
 
-use crate::positions::Positions;
+use crate::positions::Texts;
 use crate::random::{self, Random};
 use crate::url;
 use crate::wire::{Gone, Wire};
@@ -23,12 +23,16 @@ const ASK_BYTES: usize = 9 << 20;
 /// Progress is a line to glance at.
 const PROGRESS_BYTES: usize = 4 << 10;
 
+/// How often code that computes looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// What the natives share with the worker. Empty until a run begins.
 #[derive(Default)]
 pub(crate) struct Host {
     pub(crate) wire: RefCell<Option<Wire>>,
-    pub(crate) positions: RefCell<Positions>,
+    pub(crate) texts: RefCell<Texts>,
     pub(crate) began: RefCell<Option<Instant>>,
+    looked: Cell<Option<Instant>>,
     random: RefCell<Random>,
 }
 
@@ -43,6 +47,25 @@ impl Host {
     /// Milliseconds since the run began.
     pub(crate) fn now_ms(&self) -> f64 {
         self.began.borrow().map_or(0.0, |began| began.elapsed().as_secs_f64() * 1_000.0)
+    }
+
+    /// Whether the cell that runs is to stop, as far as that has been heard.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.wire.borrow().as_ref().is_none_or(Wire::is_interrupted)
+    }
+
+    /// The same for code that computes, which the engine calls often.
+    pub(crate) fn looks_interrupted(&self) -> bool {
+        // Borrowed while a native waits, which looks by itself.
+        let Ok(mut wire) = self.wire.try_borrow_mut() else { return false };
+        let Some(wire) = wire.as_mut() else { return true };
+        let now = Instant::now();
+        let is_due = self.looked.get().is_none_or(|looked| now > looked + LOOK);
+        if !is_due || wire.is_interrupted() {
+            return wire.is_interrupted();
+        }
+        self.looked.set(Some(now));
+        wire.look_for_interrupt().unwrap_or(true)
     }
 
     fn print(&self, stream: Stream, text: &str) -> std::result::Result<(), Gone> {
@@ -83,7 +106,7 @@ pub(crate) fn natives<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js
     let own = Rc::clone(host);
     natives.set(
         "mapStack",
-        Func::from(move |stack: String| own.positions.borrow().stack(&stack, "").text),
+        Func::from(move |stack: String| own.texts.borrow().stack(&stack, "").text),
     )?;
     natives.set("byteLength", Func::from(|text: String| text.len()))?;
     natives.set(
@@ -128,8 +151,11 @@ fn add_talk<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
     natives.set(
         "wait",
         Func::from(move |ctx: Ctx<'js>, id: u32| {
-            let result = own.with_wire(|wire| wire.wait_for(id)).map_err(|_| gone(&ctx))?;
-            answer_value(&ctx, &result)
+            match own.with_wire(|wire| wire.wait_for(id)).map_err(|_| gone(&ctx))? {
+                Some(result) => answer_value(&ctx, &result),
+                // Whoever catches this does not get far.
+                None => Err(Exception::throw_internal(&ctx, "interrupted")),
+            }
         }),
     )
 }

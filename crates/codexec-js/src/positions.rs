@@ -1,9 +1,12 @@
 //! From places in the printed script back to places in the guest's own text.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use codexec_types::Position;
 
-/// The file name under which the engine knows the guest's code.
-pub(crate) const CODE: &str = "<code>";
+/// The file name under which the engine knows the one code of a worker.
+const CODE: &str = "<code>";
 
 /// More of a stack than this helps nobody.
 const MAX_FRAMES: usize = 20;
@@ -13,6 +16,17 @@ const MAX_CONSTRUCTORS: usize = 4;
 
 /// Lines that [`crate::program`] puts before the printed text.
 const HEAD_LINES: u32 = 1;
+
+/// What is remembered of the cells of a session. Functions of older ones are still called, and
+/// their frames are then left out.
+const MAX_PRINTED_BYTES: usize = 4 << 20;
+
+/// The texts that the engine runs: one, which has the number 0, or the cells of a session.
+#[derive(Default)]
+pub(crate) struct Texts {
+    latest: u32,
+    positions: BTreeMap<u32, Positions>,
+}
 
 /// What the printed text and the guest's text have to do with each other.
 #[derive(Default)]
@@ -25,9 +39,70 @@ pub(crate) struct Positions {
 /// The guest's part of a stack.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Stack {
+    /// In the text that was put last.
     pub(crate) at: Option<Position>,
     /// One frame a line.
     pub(crate) text: Option<String>,
+}
+
+/// What a stack says of one call.
+struct Frame<'a> {
+    name: &'a str,
+    text: u32,
+    at: Position,
+}
+
+impl Texts {
+    /// The text that runs from now on, and the name under which the engine is to know it.
+    pub(crate) fn put(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
+        self.latest = number;
+        self.positions.insert(number, positions);
+        let bytes = |texts: &BTreeMap<u32, Positions>| -> usize {
+            texts.values().map(|text| text.printed.len()).sum()
+        };
+        while self.positions.len() > 1 && bytes(&self.positions) > MAX_PRINTED_BYTES {
+            self.positions.pop_first();
+        }
+        if number == 0 { CODE.into() } else { format!("<cell {number}>").into() }
+    }
+
+    /// Reads the engine's own stack text; frames that are not the guest's are left out. So are the
+    /// constructors of the error's own class, `maker`: its author looks for the `new`.
+    pub(crate) fn stack(&self, engine: &str, maker: &str) -> Stack {
+        let frames: Vec<_> = engine.lines().filter_map(|line| self.frame(line)).collect();
+        let made = frames.iter().take(MAX_CONSTRUCTORS).rposition(|frame| frame.name == maker);
+        let shown = frames.get(made.map_or(0, |index| index + 1)..).unwrap_or_default();
+        let at = shown.iter().find(|frame| frame.text == self.latest).map(|frame| frame.at);
+        let frames: Vec<String> =
+            shown.iter().take(MAX_FRAMES).map(|frame| self.line(frame)).collect();
+        Stack { at, text: (!frames.is_empty()).then(|| frames.join("\n")) }
+    }
+
+    fn line(&self, Frame { name, text, at: Position { line, column } }: &Frame<'_>) -> String {
+        if *text == self.latest {
+            format!("at {name} ({line}:{column})")
+        } else {
+            format!("at {name} (cell {text}, {line}:{column})")
+        }
+    }
+
+    /// `    at name (<code>:3:7)`, or `    at <code>:3:7` where the engine's parser gave up.
+    fn frame<'a>(&self, line: &'a str) -> Option<Frame<'a>> {
+        let frame = line.trim_start().strip_prefix("at ")?;
+        let (name, place) = frame.rsplit_once(" (").unwrap_or(("<main>", frame));
+        let (text, place) = match place.strip_prefix(CODE) {
+            Some(place) => (0, place),
+            None => {
+                let (number, place) = place.strip_prefix("<cell ")?.split_once('>')?;
+                (number.parse().ok()?, place)
+            }
+        };
+        let place = place.strip_prefix(':')?;
+        let (line, column) = place.strip_suffix(')').unwrap_or(place).split_once(':')?;
+        let positions = self.positions.get(&text)?;
+        let at = positions.original(line.parse().ok()?, column.parse().ok()?)?;
+        Some(Frame { name, text, at })
+    }
 }
 
 impl Positions {
@@ -36,30 +111,6 @@ impl Positions {
         tokens: impl Iterator<Item = ((u32, u32), Position)>,
     ) -> Positions {
         Positions { printed, tokens: tokens.collect() }
-    }
-
-    /// Reads the engine's own stack text; frames that are not the guest's are left out. So are the
-    /// constructors of the error's own class, `maker`: its author looks for the `new`.
-    pub(crate) fn stack(&self, engine: &str, maker: &str) -> Stack {
-        let frames: Vec<_> = engine.lines().filter_map(|line| self.frame(line)).collect();
-        let made = frames.iter().take(MAX_CONSTRUCTORS).rposition(|(name, _)| *name == maker);
-        let shown = frames.get(made.map_or(0, |index| index + 1)..).unwrap_or_default();
-        let at = shown.first().map(|(_, position)| *position);
-        let frames: Vec<String> = shown
-            .iter()
-            .take(MAX_FRAMES)
-            .map(|(name, at)| format!("at {name} ({}:{})", at.line, at.column))
-            .collect();
-        Stack { at, text: (!frames.is_empty()).then(|| frames.join("\n")) }
-    }
-
-    /// `    at name (<code>:3:7)`, or `    at <code>:3:7` where the engine's parser gave up.
-    fn frame<'a>(&self, line: &'a str) -> Option<(&'a str, Position)> {
-        let frame = line.trim_start().strip_prefix("at ")?;
-        let (name, place) = frame.rsplit_once(" (").unwrap_or(("<main>", frame));
-        let place = place.strip_prefix(CODE)?.strip_prefix(':')?;
-        let (line, column) = place.strip_suffix(')').unwrap_or(place).split_once(':')?;
-        Some((name, self.original(line.parse().ok()?, column.parse().ok()?)?))
     }
 
     /// `line` and `byte_column` as the engine counts them: in the whole script, from one.

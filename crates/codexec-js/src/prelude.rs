@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Function, Object, Result, Value};
 use crate::native::{Host, natives};
 
 /// In order: a file may use what those above it made.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     ("primordials", include_str!("prelude/primordials.js")),
     ("inspect", include_str!("prelude/inspect.js")),
     ("console", include_str!("prelude/console.js")),
@@ -18,6 +18,8 @@ const FILES: [(&str, &str); 9] = [
     ("text", include_str!("prelude/text.js")),
     ("url", include_str!("prelude/url.js")),
     ("tools", include_str!("prelude/tools.js")),
+    ("kept", include_str!("prelude/kept.js")),
+    ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),
 ];
 
@@ -52,8 +54,23 @@ impl<'js> Prelude<'js> {
         Prelude { own }
     }
 
-    pub(crate) fn begin(&self, input: Value<'js>, servers: Vec<Vec<String>>) -> Result<()> {
-        self.hook("begin")?.call((input, servers))
+    pub(crate) fn begin(&self, servers: Vec<Vec<String>>) -> Result<()> {
+        self.hook("begin")?.call((servers,))
+    }
+
+    /// What the code finds as its input and arguments.
+    pub(crate) fn give(&self, input: Value<'js>, args: Vec<String>) -> Result<()> {
+        self.hook("give")?.call((input, args))
+    }
+
+    /// What a cell declares without saying what it is: it is there, and new if it has to be.
+    pub(crate) fn declare(&self, variables: Vec<String>, anew: Vec<String>) -> Result<()> {
+        self.hook("declare")?.call((variables, anew))
+    }
+
+    /// Forgets what a cell has begun that was stopped.
+    pub(crate) fn forget_cell(&self) -> Result<()> {
+        self.hook("forgetCell")?.call(())
     }
 
     pub(crate) fn start(&self, main: Function<'js>) -> Result<()> {

@@ -5,6 +5,7 @@
 //!
 //! THREAT[ESC-1]: nor can it name a module; there is no loader, and no object of another realm.
 
+mod declarations;
 mod modules;
 
 use std::path::{Path, PathBuf};
@@ -19,12 +20,25 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
+use self::declarations::Owners;
 use crate::positions::{Positions, position_of};
+
+pub(crate) use declarations::Declared;
 
 /// A guest's code, ready for the engine: an expression that gives an async function.
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
+    pub(crate) declared: Declared,
+}
+
+/// Whose are the names that a text declares?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// The text's own: it is run once.
+    Own,
+    /// The session's, of which it is a cell.
+    Session,
 }
 
 /// On a line of its own, so that columns stay as they are.
@@ -38,8 +52,8 @@ struct Flaw {
 }
 
 impl Program {
-    pub(crate) fn compile(code: &str, language: Language) -> Result<Program, Thrown> {
-        compile(code, language).map_err(|flaw| Thrown {
+    pub(crate) fn compile(code: &str, language: Language, names: Names) -> Result<Program, Thrown> {
+        compile(code, language, names).map_err(|flaw| Thrown {
             code: flaw_code(language),
             message: flaw.message,
             at: flaw.offset.map(|offset| position_of(code, offset)),
@@ -58,7 +72,7 @@ pub(crate) fn flaw_code(language: Language) -> ThrownCode {
     }
 }
 
-fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
+fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw> {
     let source_type = match language {
         // The host sends no other language to this engine.
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
@@ -66,6 +80,7 @@ fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
         }
         Language::TypeScript => SourceType::ts(),
     };
+    let owners = Owners::of(code);
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, code, source_type).with_options(options).parse();
@@ -81,6 +96,7 @@ fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
         .with_excess_capacity(if source_type.is_typescript() { 2.0 } else { 0.0 })
         .build(&program);
     refuse_flaws(&semantic.diagnostics)?;
+    let anew = declarations::enums(&program);
     if source_type.is_typescript() {
         let scoping = semantic.semantic.into_scoping();
         let options = TransformOptions::default();
@@ -88,17 +104,26 @@ fn compile(code: &str, language: Language) -> Result<Program, Flaw> {
             .build_with_scoping(scoping, &mut program);
         refuse_flaws(&transformed.diagnostics)?;
     }
-    Ok(print(&program))
+    let (head, variables) = match names {
+        Names::Own => (HEAD.to_owned(), Vec::new()),
+        Names::Session => {
+            let variables = declarations::share(&mut program, &owners, &allocator);
+            let given = format!("async ({}, {}) =>", owners.variables, owners.constants);
+            (HEAD.replace("async () =>", &given), variables)
+        }
+    };
+    let (script, positions) = print(&program, &head);
+    Ok(Program { script, positions, declared: Declared { variables, anew } })
 }
 
-fn print(program: &ast::Program<'_>) -> Program {
+fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {
     let options = CodegenOptions {
         source_map_path: Some(PathBuf::from("code")),
         comments: CommentOptions::disabled(),
         ..CodegenOptions::default()
     };
     let printed = Codegen::new().with_options(options).build(program);
-    let script = format!("{HEAD}{}{TAIL}", printed.code);
+    let script = format!("{head}{}{TAIL}", printed.code);
     let tokens = printed.map.iter().flat_map(oxc_sourcemap::SourceMap::get_tokens);
     let positions = Positions::new(
         printed.code.clone(),
@@ -108,7 +133,7 @@ fn print(program: &ast::Program<'_>) -> Program {
             (generated, Position { line, column: token.get_src_col() + 1 })
         }),
     );
-    Program { script, positions }
+    (script, positions)
 }
 
 /// Without a `return`, the value of the last expression is the value of the code.

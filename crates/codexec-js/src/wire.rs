@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use codexec_types::{
-    Answer, CallError, FRAME_HEADER_BYTES, FromGuest, Job, Json, MAX_FRAME_BYTES, ToGuest,
+    Answer, CallError, Cell, FRAME_HEADER_BYTES, FromGuest, Job, Json, MAX_FRAME_BYTES, ToGuest,
     frame_length,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -29,6 +29,10 @@ pub(crate) struct Wire {
     /// The ids in `answers`, in the order of their arrival.
     arrived: VecDeque<u32>,
     next_id: u32,
+    /// The next code of a session.
+    cell: Option<Cell>,
+    /// Whether the host wants the cell that runs to stop.
+    is_interrupted: bool,
 }
 
 /// The host is gone, or talks nonsense: there is nobody left to run for.
@@ -44,6 +48,8 @@ impl Wire {
             answers: HashMap::new(),
             arrived: VecDeque::new(),
             next_id: 1,
+            cell: None,
+            is_interrupted: false,
         }
     }
 
@@ -58,6 +64,30 @@ impl Wire {
                 None => self.read()?,
             }
         }
+    }
+
+    /// The next code of a session; blocks until it is there.
+    pub(crate) fn receive_cell(&mut self) -> Result<Cell, Gone> {
+        loop {
+            self.sort_frames()?;
+            match self.cell.take() {
+                Some(cell) => return Ok(cell),
+                None => self.read()?,
+            }
+        }
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.is_interrupted
+    }
+
+    /// The same, after a look at what has come. Does not block.
+    pub(crate) fn look_for_interrupt(&mut self) -> Result<bool, Gone> {
+        if !self.poll(PollFlags::POLLIN, Some(Duration::ZERO))?.is_empty() {
+            self.read()?;
+            self.sort_frames()?;
+        }
+        Ok(self.is_interrupted)
     }
 
     pub(crate) fn take_id(&mut self) -> u32 {
@@ -88,19 +118,24 @@ impl Wire {
         retry(|| Ok(send(self.socket.as_raw_fd(), bytes, flags)?))
     }
 
-    /// Blocks until the answer with this id is there; the others wait their turn.
-    pub(crate) fn wait_for(&mut self, id: u32) -> Result<Result<Json, CallError>, Gone> {
+    /// Blocks until the answer with this id is there; the others wait their turn. `None` when the
+    /// cell that waits is to stop.
+    pub(crate) fn wait_for(&mut self, id: u32) -> Result<Option<Result<Json, CallError>>, Gone> {
         loop {
             self.sort_frames()?;
             if let Some(result) = self.answers.remove(&id) {
                 self.arrived.retain(|arrived| *arrived != id);
-                return Ok(result);
+                return Ok(Some(result));
+            }
+            if self.is_interrupted {
+                return Ok(None);
             }
             self.read()?;
         }
     }
 
-    /// The next answer; blocks at most until `deadline`, for ever without one.
+    /// The next answer; blocks at most until `deadline`, for ever without one, and not when the
+    /// cell that runs is to stop.
     pub(crate) fn next_answer(
         &mut self,
         deadline: Option<Instant>,
@@ -111,6 +146,9 @@ impl Wire {
                 && let Some(result) = self.answers.remove(&id)
             {
                 return Ok(Some(Answer { id, result }));
+            }
+            if self.is_interrupted {
+                return Ok(None);
             }
             if let Some(deadline) = deadline {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -125,7 +163,15 @@ impl Wire {
     fn sort_frames(&mut self) -> Result<(), Gone> {
         while let Some(frame) = self.take_frame()? {
             match frame {
-                ToGuest::Start(_) | ToGuest::Cell(_) | ToGuest::Interrupt => return Err(Gone),
+                ToGuest::Start(_) => return Err(Gone),
+                // One at a time.
+                ToGuest::Cell(_) if self.cell.is_some() => return Err(Gone),
+                ToGuest::Cell(cell) => {
+                    // What came before it meant the cell before it.
+                    self.is_interrupted = false;
+                    self.cell = Some(cell);
+                }
+                ToGuest::Interrupt => self.is_interrupted = true,
                 ToGuest::Answer(Answer { id, result }) => {
                     self.answers.insert(id, result);
                     self.arrived.push_back(id);

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use codexec_sandbox::{Command, First, ask_program};
 
-use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
+use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, show_packages};
 use crate::{ExecError, Settings};
 
 const FILES: &[(&str, &str)] = &[
@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
     // The same tools as in our own engine, by the same code.
     ("tools.js", include_str!("../shim/node/tools.js")),
+    ("kept.js", include_str!("../shim/node/kept.js")),
 ];
 /// What its guest needs, see guest.mjs.
 const FLAGS: &[&str] = &[
@@ -52,6 +53,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     }
     let real = std::fs::canonicalize(&program).unwrap_or(program);
     let mut room = room(settings, shown(&real));
+    let packages = show_packages(settings, "node", &mut room);
     for (name, text) in FILES {
         room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
     }
@@ -63,7 +65,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let environment = environment(settings, real.parent());
     let name = format!("{} {version}", real.display());
     let first = First::Started(Command { program: real, arguments, environment });
-    Ok(Interpreter { launch: launch(settings, room), first, python: None, name })
+    Ok(Interpreter { launch: launch(settings, room), first, python: None, packages, name })
 }
 
 /// An installation of its own brings its modules along.

@@ -4,7 +4,9 @@ mod calls;
 mod ends;
 mod globals;
 mod hostile;
+mod kept;
 mod output;
+mod sessions;
 mod typescript;
 
 use std::io::{Read, Write};

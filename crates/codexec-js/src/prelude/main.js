@@ -8,20 +8,27 @@
   let state = PENDING;
   let value;
 
-  own.begin = (input, servers) => {
+  own.begin = (servers) => {
     own.startClock();
-    own.define(globalThis, "input", input);
     own.addServers(servers);
   };
 
-  // Awaits by itself: what a guest has made of Promise.prototype.then takes no part.
+  // Awaits by itself: what a guest has made of Promise.prototype.then takes no part. What is left
+  // of a cell that was stopped says nothing about the next.
+  let latest = 0;
   own.start = async (main) => {
+    const number = ++latest;
+    state = PENDING;
+    value = undefined;
+    const settle = (how, what) => {
+      if (number !== latest) return;
+      state = how;
+      value = what;
+    };
     try {
-      value = await main();
-      state = RETURNED;
+      settle(RETURNED, await main(own.variables, own.constants));
     } catch (error) {
-      value = error;
-      state = THREW;
+      settle(THREW, error);
     }
   };
   own.state = () => state;

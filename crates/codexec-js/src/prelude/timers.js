@@ -4,6 +4,7 @@
   // Sorted by when they are due, then by when they were set.
   const timers = [];
   let lastId = 0;
+  let rejections = [];
 
   const insert = (timer) => {
     let at = timers.length;
@@ -50,6 +51,18 @@
   const names = own.ownKeys(globals);
   for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);
 
+  // A cell that was stopped leaves no timers and no complaints.
+  let mark = 0;
+  own.markTimers = () => {
+    mark = lastId;
+  };
+  own.forgetTimers = () => {
+    for (let i = timers.length - 1; i >= 0; i--) {
+      if (timers[i].id > mark) own.arraySplice(timers, i, 1);
+    }
+    rejections = [];
+  };
+
   own.nextTimeout = () => {
     for (let i = 0; i < timers.length; i++) if (!timers[i].isInterval) return timers[i].due;
     return undefined;
@@ -75,7 +88,6 @@
     return 0;
   };
 
-  let rejections = [];
   own.noteRejection = (promise, reason, isHandled) => {
     if (!isHandled) {
       rejections[rejections.length] = { promise, reason };

@@ -91,6 +91,12 @@
     return first + ',"args":' + argsText(args, { name }) + "}}";
   };
 
+  own.invalidArgs = invalidArgs;
+  own.argsText = argsText;
+
+  own.invalidArgs = invalidArgs;
+  own.argsText = argsText;
+
   // Calls that await their answer, by id.
   const pending = { __proto__: null };
   let pendingCount = 0;
@@ -100,6 +106,16 @@
     delete pending[id];
     pendingCount--;
     return call;
+  };
+  // A cell that was stopped waits for nothing any more.
+  let mark = 0;
+  let lastCall = 0;
+  own.markCalls = () => {
+    mark = lastCall;
+  };
+  own.forgetCalls = () => {
+    const ids = own.ownKeys(pending);
+    for (let i = 0; i < ids.length; i++) if (+ids[i] > mark) settle(ids[i]);
   };
   own.hasPendingCalls = () => pendingCount > 0;
   own.answer = (id, result) => settle(id)?.resolve(result);
@@ -114,9 +130,11 @@
     return new Promise((resolve, reject) => {
       const id = native.ask(makeAsk());
       pending[id] = { resolve, reject, site };
+      lastCall = id;
       pendingCount++;
     });
   };
+  own.send = send;
 
   const callTool = (server, tool, args) =>
     typeof tool === "string" || args !== undefined

@@ -2,7 +2,8 @@ use super::*;
 
 #[track_caller]
 fn check(code: &str, expected: &str) {
-    let script = Program::compile(code, Language::TypeScript).map(|program| program.script);
+    let script =
+        Program::compile(code, Language::TypeScript, Names::Own).map(|program| program.script);
     let body = script.expect("a program");
     let body = body.strip_prefix(HEAD).and_then(|body| body.strip_suffix(TAIL));
     assert_eq!(body.expect("the wrapper"), expected, "{code}");

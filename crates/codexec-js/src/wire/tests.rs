@@ -22,7 +22,7 @@ fn answers_are_kept_until_somebody_asks_for_them() {
         host.write_all(&answer(id, text)).expect("a listening guest");
     }
     let text = |result: Result<Json, CallError>| result.expect("an answer").text().to_owned();
-    assert_eq!(text(wire.wait_for(2).expect("a host")), "2");
+    assert_eq!(text(wire.wait_for(2).expect("a host").expect("no interrupt")), "2");
     let next = |wire: &mut Wire| wire.next_answer(Some(Instant::now())).expect("a host");
     assert_eq!(next(&mut wire).map(|answer| answer.id), Some(1));
     assert_eq!(next(&mut wire).map(|answer| answer.id), Some(3));
@@ -41,7 +41,7 @@ fn a_frame_in_pieces_is_one_frame() {
             assert_eq!(wire.next_answer(Some(Instant::now())).expect("a host"), None);
         }
     }
-    assert_eq!(wire.wait_for(9).expect("a host"), Err(error));
+    assert_eq!(wire.wait_for(9).expect("a host"), Some(Err(error)));
 }
 
 #[test]
@@ -60,7 +60,10 @@ fn writing_reads_so_that_nobody_waits_for_the_other() {
     });
     let frame = FromGuest::Output { stream: Stream::Out, text: "y".repeat(4 << 20) };
     wire.send(&frame).expect("a host");
-    assert_eq!(wire.wait_for(1).expect("a host").expect("an answer").text(), big);
+    assert_eq!(
+        wire.wait_for(1).expect("a host").expect("no interrupt").expect("an answer").text(),
+        big
+    );
     assert_eq!(peer.join().expect("a peer"), frame);
 }
 
@@ -73,7 +76,10 @@ fn a_socket_that_does_not_block_is_waited_for() {
         host.write_all(&answer(1, "1")).expect("a listening guest");
         host
     });
-    assert_eq!(wire.wait_for(1).expect("a host").expect("an answer").text(), "1");
+    assert_eq!(
+        wire.wait_for(1).expect("a host").expect("no interrupt").expect("an answer").text(),
+        "1"
+    );
     peer.join().expect("a peer");
 }
 
@@ -85,4 +91,26 @@ fn nonsense_and_silence_are_the_end() {
         drop(host);
         assert!(wire.receive_job().is_err(), "{bytes:?}");
     }
+}
+
+#[test]
+fn an_interrupt_means_the_cell_before_it() {
+    let (mut host, mut wire) = pair();
+    let cell =
+        |number| Cell { number, code: "1".to_owned(), input: Json::null(), args: Vec::new() };
+    let say = |host: &mut UnixStream, frame: ToGuest| {
+        host.write_all(&frame.encode().expect("a frame")).expect("a listening guest");
+    };
+    say(&mut host, ToGuest::Interrupt);
+    say(&mut host, ToGuest::Cell(cell(2)));
+    assert_eq!(wire.receive_cell().expect("a host").number, 2);
+    assert!(!wire.look_for_interrupt().expect("a host"), "this one came too late");
+    say(&mut host, ToGuest::Interrupt);
+    assert!(wire.look_for_interrupt().expect("a host"));
+    assert_eq!(wire.wait_for(1).expect("a host"), None);
+    assert_eq!(wire.next_answer(None).expect("a host"), None);
+    say(&mut host, ToGuest::Cell(cell(3)));
+    say(&mut host, ToGuest::Interrupt);
+    assert_eq!(wire.receive_cell().expect("a host").number, 3);
+    assert!(wire.is_interrupted());
 }

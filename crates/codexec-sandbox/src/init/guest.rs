@@ -65,7 +65,7 @@ pub(super) fn run(
                 signals.next(None)?;
             }
         }
-        First::Started(command) => {
+        First::Started(command) | First::Fetches(command) => {
             let guest = start(&command, walls, Inherited::Channel(&channel))?;
             drop(channel);
             loop {

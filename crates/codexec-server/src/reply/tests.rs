@@ -9,12 +9,19 @@ use codexec_types::{
 use super::*;
 use crate::Images;
 
+fn written(text: &str) -> codexec_types::Written {
+    codexec_types::Written::new(text.to_owned(), Vec::new())
+}
+
 fn execution(output: &str, outcome: Outcome) -> Execution {
     Execution {
         id: ExecutionId::from_bits(1),
         outcome,
         limits: Limits::DEFAULT,
-        output: output.to_owned(),
+        output: written(output),
+        language: codexec_types::Language::TypeScript,
+        session: None,
+        session_ended: None,
         images: Images::default(),
         changes: Changes::default(),
         limits_met: Vec::new(),
@@ -165,7 +172,7 @@ fn pictures_stand_beside_the_text() {
     assert_eq!((said.text.as_str(), said.images), ("[1 image]", vec![image.clone()]));
     shown.images.shown = vec![image.clone(), image];
     check_whole(&shown, "[2 images]");
-    shown.output = "hi".to_owned();
+    shown.output = written("hi");
     check_whole(&shown, "hi");
     shown.images.left_out = 3;
     check_whole(&shown, "hi\n[images]\n2 shown, 3 left out: too many, too large, or no images");

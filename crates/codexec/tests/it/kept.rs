@@ -70,6 +70,7 @@ impl Kept {
             queue: 1,
             queue_wait: PATIENCE,
             lowered: Vec::new(),
+            packages: codexec_exec::packages::Settings::default(),
         };
         let workers = Workers::new(settings);
         let admitted = admitted(language, "", &With::default(), limits);

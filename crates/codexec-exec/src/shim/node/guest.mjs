@@ -484,8 +484,10 @@ const run = async (job) => {
 };
 
 // ---- Warm: everything is loaded, and has run once, before there is a job.
-const tools = path.join(path.dirname(fileURLToPath(import.meta.url)), "tools.js");
-new vm.Script(readFileSync(tools, "utf8"), { filename: tools }).runInThisContext()(native, own);
+for (const name of ["tools.js", "kept.js"]) {
+  const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
+  new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
+}
 define(globalThis, "emit", emitBy(own, send));
 process.on("beforeExit", () => {
   if (session !== undefined) return session.drained();

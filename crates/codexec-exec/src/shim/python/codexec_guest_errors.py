@@ -25,30 +25,35 @@ _set_recursion_limit = sys.setrecursionlimit
 _recursion_limit = sys.getrecursionlimit
 
 
-def remember_source(code):
+def cell_file(number):
+    """What stands for a file's name in a session."""
+    return f"<cell {number}>"
+
+
+def remember_source(code, file=FILE):
     lines = code.splitlines(keepends=True)
-    linecache.cache[FILE] = (len(code), None, lines, FILE)
+    linecache.cache[file] = (len(code), None, lines, file)
 
 
-def thrown(error, code):
+def thrown(error, code, file=FILE):
     """The fields of a `threw` frame, for an error of the running program."""
     _set_recursion_limit(max(_recursion_limit(), 1000))
     details = {"code": _code_of(error), "message": _message_of(error), "at": None, "stack": None}
     try:
         # The program may have emptied it.
-        remember_source(code)
+        remember_source(code, file)
         summary = TracebackException.from_exception(error, limit=-MAX_FRAMES)
         _keep_own_frames(summary, set())
-        details["at"] = _place_of(summary)
+        details["at"] = _place_of(summary, file)
         details["stack"] = _cut("".join(summary.format()).rstrip("\n"), MAX_STACK_CHARS)
     except Exception:
         pass  # Then the message alone must do.
     return details
 
 
-def not_compiled(error, code):
+def not_compiled(error, code, file=FILE):
     """The same for code that could not even be compiled."""
-    remember_source(code)
+    remember_source(code, file)
     details = {"code": "SYNTAX_ERROR", "message": _message_of(error), "at": None, "stack": None}
     if isinstance(error, (MemoryError, RecursionError)):
         # What Python's parser says when its own stack is full.
@@ -95,22 +100,27 @@ def _keep_own_frames(summary, seen):
         return
     seen.add(id(summary))
     if summary.stack is not None:
-        summary.stack[:] = [frame for frame in summary.stack if frame.filename == FILE]
+        summary.stack[:] = [frame for frame in summary.stack if _is_own(frame.filename)]
     _keep_own_frames(summary.__cause__, seen)
     _keep_own_frames(summary.__context__, seen)
     for inner in getattr(summary, "exceptions", None) or ():
         _keep_own_frames(inner, seen)
 
 
-def _place_of(summary):
-    if not summary.stack:
+def _is_own(file):
+    return file == FILE or file.startswith("<cell ")
+
+
+def _place_of(summary, file):
+    frames = [frame for frame in summary.stack or () if frame.filename == file]
+    if not frames:
         return None
-    frame = summary.stack[-1]
+    frame = frames[-1]
     column_bytes = getattr(frame, "colno", None)
     column = 1
     if column_bytes is not None:
         # Python counts columns in bytes of UTF-8.
-        line = linecache.getline(FILE, frame.lineno).encode()
+        line = linecache.getline(file, frame.lineno).encode()
         column = len(line[:column_bytes].decode(errors="replace")) + 1
     return {"line": frame.lineno or 1, "column": column}
 

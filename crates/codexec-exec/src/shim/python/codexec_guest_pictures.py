@@ -120,6 +120,17 @@ class Pictures:
             except Exception as error:
                 self._note(f"a figure could not be drawn: {type(error).__name__}: {error}")
 
+    def finish_cell(self):
+        """Shows what is open, and closes it: the next cell draws its own."""
+        try:
+            self.finish()
+            pylab = sys.modules.get("matplotlib._pylab_helpers")
+            if pylab is not None:
+                pylab.Gcf.destroy_all()
+        finally:
+            self._sent = self._left_out = 0
+            self._figures = []
+
     def finish(self):
         self.show_open_figures()
         if self._left_out:

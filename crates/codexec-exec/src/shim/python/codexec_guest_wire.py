@@ -58,7 +58,16 @@ class Wire:
     def __init__(self, fd):
         self.closed_because = None
         self.start = None
+        self.cell = None
+        # Called, from any thread, when a cell has come or none will any more.
+        self.on_cell = None
         self.unseen_failures = []
+        # Set where an exception would tear a frame: raised where it does not.
+        self.is_interrupted = False
+        # A signal came when nothing ran: for the cell that has come, if it came after it.
+        self.was_signalled = False
+        self._main_thread = get_ident()
+        self._main_calls = set()
         self._fd = fd
         self._socket = socket(AF_UNIX, SOCK_STREAM, 0, fd)
         self._socket.set_inheritable(False)
@@ -81,6 +90,15 @@ class Wire:
         self._take_turns(lambda: self.start is not None or self.closed_because)
         return self.start
 
+    def read_cell(self):
+        """The next cell of a session, or None when the host is gone."""
+        self._take_turns(lambda: self.cell is not None or self.closed_because)
+        return self.take_cell()
+
+    def take_cell(self):
+        cell, self.cell = self.cell, None
+        return cell
+
     def ask(self, ask_json, call):
         """Sends the question; `call.settle(result)` is called, under the lock, with the answer."""
         with self._changed:
@@ -88,6 +106,8 @@ class Wire:
                 raise RuntimeError(self.closed_because)
             ask_id = next(self._ids)
             self._pending[ask_id] = call
+            if get_ident() == self._main_thread:
+                self._main_calls.add(ask_id)
         self.say('{"ask":{"id":%d,"ask":%s}}' % (ask_id, ask_json))
 
     def say(self, frame_json):
@@ -103,6 +123,7 @@ class Wire:
         # Without the lock: it could not be let go of while waiting if it were held twice.
         if self._outbox:
             self._take_turns(lambda: not self._outbox, is_writer=True)
+        self._stop_if_interrupted()
 
     def wait(self, is_done, timeout=None):
         """Blocks until `is_done()`, or until `timeout` seconds have passed."""
@@ -111,6 +132,11 @@ class Wire:
     def drain(self, timeout):
         """Waits for the answers that nobody has waited for."""
         self.wait(lambda: not self._pending, timeout)
+
+    def drain_main(self, timeout):
+        """The same for what the main thread has asked: others go on when a cell has ended."""
+        self.wait(lambda: not self._main_calls, timeout)
+        self._main_calls.clear()
 
     def attach(self, loop):
         """Lets this event loop hand out answers. It stays attached: watching costs nothing."""
@@ -133,6 +159,7 @@ class Wire:
         me = get_ident()
         with self._changed:
             while not is_done():
+                self._stop_if_interrupted()
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
                     return
@@ -144,6 +171,11 @@ class Wire:
                     self._flush()
                 else:
                     self._changed.wait(left)
+
+    def _stop_if_interrupted(self):
+        if self.is_interrupted and get_ident() == self._main_thread:
+            self.is_interrupted = False
+            raise KeyboardInterrupt
 
     def _lead(self, me, timeout):
         before, self._leader = self._leader, me
@@ -158,11 +190,13 @@ class Wire:
     def _poll(self, events, timeout):
         poller = poll()
         poller.register(self._fd, events)
-        self._changed.release()
         try:
+            self._changed.release()
             poller.poll(None if timeout is None else max(1, timeout * 1000))
         finally:
-            self._changed.acquire()
+            # A signal may have come before it was let go of.
+            if not self._changed._is_owned():
+                self._changed.acquire()
 
     def _on_readable(self):
         with self._changed:
@@ -203,16 +237,32 @@ class Wire:
             self._deliver(_scan_json(text, 0)[0])
 
     def _deliver(self, frame):
+        # A signal comes with it, and does more.
+        if frame == "interrupt":
+            return
         answer = frame.get("answer")
         if answer is None:
-            self.start = frame["start"]
+            self._deliver_work(frame)
             return
+        self._main_calls.discard(answer["id"])
         call = self._pending.pop(answer["id"], None)
         if call is not None:
             call.settle(answer["result"])
 
+    def _deliver_work(self, frame):
+        if "start" in frame:
+            self.start = frame["start"]
+            return
+        self.cell = frame["cell"]
+        self.was_signalled = False
+        if self.on_cell is not None:
+            self.on_cell()
+
     def _close(self, reason):
         self.closed_because = reason
+        if self.on_cell is not None:
+            self.on_cell()
+        self._main_calls.clear()
         self._outbox.clear()
         pending, self._pending = self._pending, {}
         failure = {"code": "UPSTREAM_ERROR", "message": reason, "server": None, "tool": None}

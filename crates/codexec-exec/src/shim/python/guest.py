@@ -1,27 +1,33 @@
-"""The runner of one Python program inside the sandbox.
+"""The runner of one Python program, or of one session, inside the sandbox.
 
 The zygote calls `prepare` once, forks, and calls `main` in the child. Register this file as the
 module `codexec_guest`, and the files `codexec_guest_*` beside it under their own names before it.
 """
 
-import ast
-import asyncio
 import atexit
 import builtins
 import gc
 import importlib
-import inspect
 import os
 import sys
 import threading
 import types
 import warnings
 from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
-from codexec_guest_calls import Call
 from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
 from codexec_guest_imports import install
 from codexec_guest_pictures import Pictures, fill_backend
-from codexec_guest_tools import HelpText, Outcome, api
+from codexec_guest_running import (
+    attempt,
+    compiled,
+    complain,
+    exit_status,
+    flush_current,
+    note,
+    value_of,
+)
+from codexec_guest_session import Session
+from codexec_guest_tools import api
 from codexec_guest_values import returned_json
 from codexec_guest_wire import Wire, encode_json
 
@@ -33,14 +39,9 @@ COMMON_MODULES = """
     textwrap time traceback typing urllib.parse uuid zoneinfo concurrent.futures.thread
 """.split()
 SECONDS_TO_DRAIN = 1
-RESULT = "__codexec_result__"
 
 _exit = os._exit
-_write = os.write
-_compile = compile
 _eval = eval
-_run_async = asyncio.run
-_is_awaitable = inspect.isawaitable
 _join_threads = threading._shutdown
 _run_exit_functions = atexit._run_exitfuncs
 
@@ -70,8 +71,8 @@ def prepare(preload):
 
 def _warm_up():
     """The first of anything is slow, in a forked child too: its memory is not its own yet."""
-    _value_of(compiled("import asyncio\nawait asyncio.sleep(0)\n1"), {})
-    returned_json([_value_of(compiled("1+1"), api(None, ["a"]))], lambda value: None)
+    value_of(compiled("import asyncio\nawait asyncio.sleep(0)\n1"), {})
+    returned_json([value_of(compiled("1+1"), api(None, ["a"]))], lambda value: None)
 
 
 def main(fd):
@@ -80,7 +81,7 @@ def main(fd):
     try:
         status = _run(Wire(fd))
     except BaseException as error:
-        _note(f"the runner failed: {type(error).__name__}: {error}")
+        note(f"the runner failed: {type(error).__name__}: {error}")
     finally:
         _exit(status & 0xFF)
 
@@ -88,20 +89,25 @@ def main(fd):
 def _run(wire):
     global _pictures
     os.register_at_fork(after_in_child=wire.abandon)
+    # A session's first cell may be stopped before it is even read.
+    signal(SIGINT, lambda *_: setattr(wire, "was_signalled", True))
     streams = _set_up_process()
-    _pictures = pictures = Pictures(wire, _note)
+    _pictures = pictures = Pictures(wire, note)
     # A child that waits in a pool has the time; in a rush there is none for anything.
     if wire.is_quiet():
         _warm_up()
     job = wire.read_start()
     if job is None:
         return 1
+    if job.get("is_session"):
+        namespace = _main_module(job, wire, pictures)
+        return Session(wire, pictures, namespace, streams).run()
     status, last_frame = _run_program(job, wire, pictures)
     steps = [_join_threads, pictures.finish, _run_exit_functions]
-    steps += [lambda: wire.drain(SECONDS_TO_DRAIN), lambda: _complain(wire)]
-    steps += [_flush_current, *(stream.flush for stream in streams)]
+    steps += [lambda: wire.drain(SECONDS_TO_DRAIN), lambda: complain(wire)]
+    steps += [flush_current, *(stream.flush for stream in streams)]
     for step in steps:
-        _attempt(step)
+        attempt(step)
     if last_frame is not None:
         wire.say(last_frame)
     return status
@@ -117,50 +123,18 @@ def _run_program(job, wire, pictures):
         return 1, _threw(not_compiled(error, source))
     remember_source(source)
     namespace = _main_module(job, wire, pictures)
+    sys.argv[1:] = job.get("args", ())
+    signal(SIGINT, default_int_handler)
     wire.say('"compiled"')
     try:
-        value = _value_of(code, namespace)
+        value = value_of(code, namespace)
         return 0, '{"returned":%s}' % returned_json(value, pictures.show_if_picture)
     except SystemExit as error:
-        status = _exit_status(error.code)
+        status = exit_status(error.code)
         return status, '{"returned":null}' if status & 0xFF == 0 else None
     except BaseException as error:
         _ballast = None
         return 1, _threw(thrown(error, source))
-
-
-def compiled(source):
-    """The program as code that leaves its last expression's value under the name RESULT."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    tree = _compile(source, FILE, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
-    if tree.body and isinstance(tree.body[-1], ast.Expr):
-        last = tree.body[-1]
-        target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)
-        tree.body[-1] = ast.copy_location(ast.Assign([target], last.value), last)
-    return _compile(tree, FILE, "exec", flags, dont_inherit=True)
-
-
-def _value_of(code, namespace):
-    # Under a loop only where the program awaits: else its own `asyncio.run` must work.
-    if code.co_flags & inspect.CO_COROUTINE:
-        return _run_async(_awaited_value(code, namespace))
-    _eval(code, namespace)
-    value = namespace.pop(RESULT, None)
-    if isinstance(value, Call):
-        return value.result()
-    if _is_awaitable(value) and not isinstance(value, (Outcome, HelpText)):
-        return _run_async(_awaited(value))
-    return value
-
-
-async def _awaited_value(code, namespace):
-    await _eval(code, namespace)
-    value = namespace.pop(RESULT, None)
-    return await value if _is_awaitable(value) else value
-
-
-async def _awaited(value):
-    return await value
 
 
 def _main_module(job, wire, pictures):
@@ -180,7 +154,6 @@ def _set_up_process():
     sys.argv[:] = [FILE]
     if sys.path[:1] != [""]:
         sys.path.insert(0, "")
-    signal(SIGINT, default_int_handler)
     for number in (SIGTERM, SIGCHLD, SIGHUP):
         signal(number, SIG_DFL)
     _reseed_numpy()
@@ -199,42 +172,6 @@ def _reseed_numpy():
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
-
-
-def _exit_status(code):
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code
-    _attempt(lambda: sys.stderr.write(f"{code}\n"))
-    return 1
-
-
-def _flush_current():
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-
-
-def _complain(wire):
-    for call in wire.unseen_failures:
-        complaint = call.complaint()
-        if complaint is not None:
-            _note(complaint)
-
-
-def _attempt(step):
-    try:
-        step()
-    except BaseException as error:
-        _note(f"{type(error).__name__} while the program ended: {error}")
-
-
-def _note(text):
-    try:
-        _write(2, f"[codexec] {text}\n".encode(errors="backslashreplace"))
-    except OSError:
-        pass
 
 
 def _threw(details):

@@ -1,0 +1,333 @@
+import importlib.util
+import os
+import select
+import signal
+import socket
+import tempfile
+import textwrap
+import time
+import unittest
+
+from test_host import SECONDS_TO_RUN, Host, Ran, frame, load_guest
+
+guest = load_guest()
+guest.prepare([])
+
+
+class Reply:
+    """What came of one cell."""
+
+    def __init__(self, ending, out, err, images):
+        self.ending = ending
+        self.out = out
+        self.err = err
+        self.images = images
+
+    @property
+    def value(self):
+        assert "returned" in self.ending, (self.ending, self.err)
+        return self.ending["returned"]
+
+    @property
+    def threw(self):
+        assert "threw" in self.ending, (self.ending, self.err)
+        return self.ending["threw"]
+
+
+class Session(Host):
+    """A guest that stays, as the host sees it."""
+
+    def __enter__(self):
+        self.connection, theirs = socket.socketpair()
+        outputs = [os.pipe(), os.pipe()]
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._become_guest(self.connection, theirs, outputs, tempfile.mkdtemp())
+        theirs.close()
+        for _, write_end in outputs:
+            os.close(write_end)
+        self.outputs = [read_end for read_end, _ in outputs]
+        self.inbox = bytearray()
+        self.ran = Ran()
+        self.number = 0
+        job = {"language": "python", "code": "", "input": None, "args": [], "is_session": True}
+        job.update(servers=self.servers, memory_bytes=512 << 20)
+        self.connection.sendall(frame({"start": job}))
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+        for output in self.outputs:
+            os.close(output)
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        os.waitpid(self.pid, 0)
+
+    def begin(self, code, input=None, args=()):
+        self.number += 1
+        cell = {"number": self.number, "code": textwrap.dedent(code), "input": input}
+        cell["args"] = list(args)
+        self.connection.sendall(frame({"cell": cell}))
+
+    def send(self, code, input=None, args=()):
+        self.begin(code, input, args)
+        return self.end()
+
+    def interrupt(self):
+        self.connection.sendall(frame("interrupt"))
+        os.kill(self.pid, signal.SIGINT)
+
+    def until(self, is_enough):
+        deadline = time.monotonic() + SECONDS_TO_RUN
+        while not is_enough():
+            assert time.monotonic() < deadline, f"the guest hangs: {self.ran.frames}"
+            if select.select([self.connection], [], [], 0.2)[0]:
+                chunk = self.connection.recv(1 << 16)
+                if not chunk:
+                    raise EOFError
+                self.inbox += chunk
+                self._read_frames(self.inbox, self.ran, self.connection, [])
+
+    def end(self):
+        self.until(lambda: self.ran.named("cell_ended"))
+        frames, self.ran.frames = self.ran.frames, []
+        ended = frames.pop()["cell_ended"]
+        assert ended["number"] == self.number
+        images = [said["image"] for said in frames]
+        out, err = (self.waiting(output) for output in self.outputs)
+        return Reply(ended["ending"], out, err, images)
+
+    def waiting(self, output):
+        """What is in a pipe now: all that was written before the cell's end was said."""
+        text = b""
+        while select.select([output], [], [], 0)[0]:
+            chunk = os.read(output, 1 << 16)
+            if not chunk:
+                break
+            text += chunk
+        return text.decode()
+
+    def until_written(self, text):
+        """Waits for this on standard output."""
+        written = b""
+        while text not in written.decode():
+            assert select.select([self.outputs[0]], [], [], SECONDS_TO_RUN)[0], written
+            written += os.read(self.outputs[0], 1 << 16)
+
+
+def needs(*modules):
+    missing = [name for name in modules if not importlib.util.find_spec(name)]
+    return unittest.skipIf(missing, f"not installed: {missing}")
+
+
+class Cells(unittest.TestCase):
+    def check(self, *cells):
+        with Session(guest) as session:
+            for code, expected in cells:
+                self.assertEqual(session.send(code).value, expected, code)
+
+    def test_everything_stays(self):
+        self.check(
+            ("import math as m\nx = 1\ndef f(): return x\nclass C: y = 2", None),
+            ("x = 5\n[f(), C().y, m.floor(1.5)]", [5, 2, 1]),
+            ("def f(): return 'new'\nf()", "new"),
+            ("import pickle\npickle.loads(pickle.dumps(C())).y", 2),
+            ("__name__", "__main__"),
+        )
+
+    def test_one_event_loop_for_all(self):
+        self.check(
+            ("import asyncio\nq = asyncio.Queue()\nawait q.put(1)\nloop = asyncio.get_running_loop()", None),
+            ("async def work():\n  await asyncio.sleep(0.01)\n  return 7\nt = asyncio.create_task(work())\nawait q.get()", 1),
+            ("await t", 7),
+            ("loop is asyncio.get_event_loop()", True),
+            ("async def own(): return 3\nasyncio.run(own())", 3),
+            ("work()", 7),
+            ("await asyncio.sleep(0, asyncio.get_running_loop() is loop)", True),
+        )
+
+    def test_tasks_go_on_between_cells(self):
+        with Session(guest) as session:
+            session.send(
+                """
+                import asyncio
+                async def tell():
+                    await asyncio.sleep(0.01)
+                    print("told", flush=True)
+                    await asyncio.sleep(100)
+                t = asyncio.create_task(tell())
+                await asyncio.sleep(0)
+                """
+            )
+            session.until_written("told")
+            self.assertEqual(session.send("t.done()").value, False)
+
+    def test_a_task_that_exits_takes_nothing_with_it(self):
+        with Session(guest) as session:
+            session.send("import asyncio, sys\nasync def bad():\n  await asyncio.sleep(0.01)\n  sys.exit(3)\nt = asyncio.create_task(bad())\nawait asyncio.sleep(0)")
+            ran = session.send("x = 1\nawait asyncio.sleep(1)\nx")
+            self.assertIn(ran.ending, ({"exited": 3}, {"returned": 1}))
+            self.assertEqual(session.send("x").value, 1)
+
+    def test_threads_go_on_between_cells(self):
+        with Session(guest) as session:
+            session.send("import threading\ngo = threading.Event()\ndef run():\n  go.wait()\n  print('from a thread', flush=True)\nthreading.Thread(target=run).start()")
+            if "from a thread" not in session.send("go.set()").out:
+                session.until_written("from a thread")
+            self.assertEqual(session.send("1").value, 1)
+
+    def test_a_failure_keeps_what_came_before_it(self):
+        with Session(guest) as session:
+            self.assertEqual(session.send("a = 1\nraise ValueError('x')").threw["message"], "ValueError: x")
+            self.assertEqual(session.send("a").value, 1)
+            self.assertEqual(session.send("a = (").threw["code"], "SYNTAX_ERROR")
+            self.assertEqual(session.send("a").value, 1)
+
+    def test_tracebacks_show_the_lines_of_their_cells(self):
+        with Session(guest) as session:
+            session.send("def f():\n    return 1/0  # first")
+            session.send("def f2():\n    return f()  # second")
+            threw = session.send("x = 1\nf2()  # third").threw
+            self.assertEqual(threw["at"], {"line": 2, "column": 1})
+            for text in ('"<cell 1>", line 2', "# first", "# second", '"<cell 3>", line 2', "# third"):
+                self.assertIn(text, threw["stack"])
+            self.assertNotIn("codexec", threw["stack"])
+            self.assertEqual(session.send("1 +* 2").threw["at"], {"line": 1, "column": 4})
+
+    def test_input_and_arguments_are_the_cells(self):
+        with Session(guest) as session:
+            code = "import sys\n[input, sys.argv[1:]]"
+            self.assertEqual(session.send(code, {"n": 1}, ["a"]).value, [{"n": 1}, ["a"]])
+            self.assertEqual(session.send(code).value, [None, []])
+            self.assertEqual(session.send("input = 'mine'\ninput", "given").value, "mine")
+            self.assertEqual(session.send("input").value, "mine")
+            self.assertEqual(session.send("input", "given").value, "given")
+
+    def test_exit_ends_the_cell_only(self):
+        with Session(guest) as session:
+            ran = session.send("x = 1\nimport sys\nsys.exit(3)")
+            self.assertEqual(ran.ending, {"exited": 3})
+            self.assertIn("the session and its variables are still there", ran.err)
+            self.assertEqual(session.send("exit()").ending, {"returned": None})
+            ran = session.send("sys.exit('why')")
+            self.assertEqual((ran.ending, ran.err.splitlines()[0]), ({"exited": 1}, "why"))
+            self.assertEqual(session.send("await __import__('asyncio').sleep(0)\nsys.exit(4)").ending, {"exited": 4})
+            self.assertEqual(session.send("[x, sys.stdin.closed]").value, [1, False])
+
+    def test_os_exit_ends_the_session(self):
+        with Session(guest) as session:
+            with self.assertRaises(EOFError):
+                session.send("import os\nos._exit(0)")
+
+    def test_output_is_whole_when_the_end_is_said(self):
+        with Session(guest) as session:
+            ran = session.send("import sys\nsys.stdout.write('no line end')\nprint('e', file=sys.stderr)\n1")
+            self.assertEqual((ran.out, ran.err, ran.value), ("no line end", "e\n", 1))
+            self.assertEqual(session.send("2").out, "")
+
+    def test_tools_work_in_every_cell(self):
+        with Session(guest) as session:
+            call = "r = await tools.github.x(a=1)\nr"
+            first = session.send(call).value
+            self.assertEqual(session.send(call).value, first)
+            self.assertEqual(session.send("tools.github.y(a=2).result()").value["args"], {"a": 2})
+            self.assertEqual(len(session.ran.asks), 3)
+
+    def test_calls_that_nobody_awaits_are_waited_for(self):
+        with Session(guest) as session:
+            session.send("c = tools.github.x(a=1)\nNone")
+            self.assertEqual(session.send("c.done()").value, True)
+
+    def test_modules_that_were_just_written_are_found(self):
+        with Session(guest) as session:
+            session.send("open('one.py', 'w').write('x = 1')")
+            self.assertEqual(session.send("import one\none.x").value, 1)
+            session.send("open('two.py', 'w').write('x = 2')")
+            self.assertEqual(session.send("import two\ntwo.x").value, 2)
+            path = session.send("import sys\nsys.path[:2]").value
+            self.assertEqual(path, ["", "/box/packages/python"])
+
+    def test_memory_that_cannot_be_had(self):
+        with Session(guest) as session:
+            self.assertEqual(session.send("x = 1\nbytes(1 << 60)").threw["code"], "MEMORY_LIMIT")
+            self.assertEqual(session.send("x").value, 1)
+
+    @needs("matplotlib")
+    def test_figures_belong_to_their_cell(self):
+        with Session(guest) as session:
+            draw = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nNone"
+            self.assertEqual(len(session.send(draw).images), 1)
+            self.assertEqual(len(session.send("1").images), 0)
+            self.assertEqual(len(session.send(draw + "\nplt.figure()\nNone").images), 2)
+            self.assertEqual(session.send("plt.get_fignums()").value, [])
+
+
+class Interrupts(unittest.TestCase):
+    def check_stops(self, code):
+        with Session(guest) as session:
+            session.send("import asyncio, time, threading\nkept = 1")
+            session.begin("kept = 2\nprint('runs', flush=True)\n" + textwrap.dedent(code))
+            session.until_written("runs")
+            session.interrupt()
+            self.assertEqual(session.end().ending, "interrupted", code)
+            after = session.send("await asyncio.sleep(0.02)\nkept")
+            self.assertEqual((after.value, after.out, after.err), (2, "", ""), code)
+
+    def test_ses_3_whatever_a_cell_does_it_can_be_stopped(self):
+        self.check_stops("while True: pass")
+        self.check_stops("time.sleep(100)")
+        self.check_stops("await asyncio.sleep(100)")
+        self.check_stops("while True: await asyncio.sleep(0)")
+        self.check_stops("await asyncio.sleep(0)\nwhile True: pass")
+        self.check_stops("threading.Event().wait()")
+        self.check_stops("async def f():\n  while True: pass\nawait asyncio.gather(f(), asyncio.sleep(1))")
+        self.check_stops("import subprocess\nsubprocess.run(['sleep', '100'])")
+        self.check_stops("asyncio.run(asyncio.sleep(100))")
+        self.check_stops("while True:\n  try: time.sleep(100)\n  except Exception: pass")
+        self.check_stops("class Slow:\n  def _repr_png_(self):\n    while True: pass\nSlow()")
+        self.check_stops("try:\n  time.sleep(100)\nfinally:\n  kept = 2")
+
+    def test_ses_3_one_that_waits_for_a_tool(self):
+        silent = {"answer": lambda ask: None}
+        for code in ("await tools.github.x()", "tools.github.x().result()", "[tools.github.x() for _ in range(3)][0].result()"):
+            with Session(guest, **silent) as session:
+                session.begin(code)
+                session.until(lambda: session.ran.asks)
+                session.interrupt()
+                self.assertEqual(session.end().ending, "interrupted", code)
+                self.assertEqual(session.send("1").value, 1)
+
+    def test_one_that_comes_too_late_stops_nothing(self):
+        with Session(guest) as session:
+            session.send("'it listens'")
+            for number in range(50):
+                session.begin("1")
+                session.interrupt()
+                self.assertIn(session.end().ending, ("interrupted", {"returned": 1}))
+                self.assertEqual(session.send(f"{number}").value, number)
+                session.interrupt()
+
+    def test_code_that_interrupts_itself_has_failed(self):
+        with Session(guest) as session:
+            self.assertEqual(session.send("raise KeyboardInterrupt").threw["message"], "KeyboardInterrupt")
+            self.assertEqual(session.send("import signal, os\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n1").value, 1)
+            session.begin("import time\nprint('runs', flush=True)\ntime.sleep(100)")
+            session.until_written("runs")
+            session.interrupt()
+            self.assertEqual(session.end().ending, "interrupted")
+
+    def test_frames_stay_whole_under_a_rain_of_signals(self):
+        with Session(guest) as session:
+            for _ in range(20):
+                session.begin("while True:\n  tools.github.x(text='y' * 5000).result()")
+                session.until(lambda: len(session.ran.asks) > 5)
+                session.ran.asks.clear()
+                session.interrupt()
+                self.assertEqual(session.end().ending, "interrupted")
+            self.assertEqual(session.send("1").value, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

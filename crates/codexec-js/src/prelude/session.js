@@ -1,0 +1,47 @@
+// What stays from one cell of a session to the next.
+(native, own) => {
+  const { Proxy, TypeError } = globalThis;
+  const { defineProperty } = Reflect;
+  const given = { __proto__: null };
+
+  // A variable that the guest has made its own is not taken from it, unless it is given anew.
+  const give = (name, value, isAsked) => {
+    const now = own.descriptorOf(globalThis, name);
+    const isOurs = now === undefined || (name in given && now.value === given[name]);
+    if (!isOurs && !isAsked) return;
+    given[name] = value;
+    own.define(globalThis, name, value);
+  };
+  own.give = (input, args) => {
+    give("input", input, input !== null);
+    give("args", args, args.length > 0);
+  };
+
+  // Where the printed code of a cell assigns what it declares: an assignment that declares, so
+  // that everything may be declared again.
+  const declaring = (writable) =>
+    new Proxy(own.createObject(null), {
+      __proto__: null,
+      set: (_, name, value) => {
+        const how = { __proto__: null, value, writable, configurable: true, enumerable: true };
+        if (defineProperty(globalThis, name, how)) return true;
+        throw new TypeError(name + " cannot be declared in a session: the language has fixed it");
+      },
+    });
+  own.variables = declaring(true);
+  own.constants = declaring(false);
+
+  own.declare = (variables, anew) => {
+    for (let i = 0; i < variables.length; i++) {
+      if (!(variables[i] in globalThis)) own.variables[variables[i]] = undefined;
+    }
+    for (let i = 0; i < anew.length; i++) own.variables[anew[i]] = undefined;
+    own.markTimers();
+    own.markCalls();
+  };
+
+  own.forgetCell = () => {
+    own.forgetTimers();
+    own.forgetCalls();
+  };
+}

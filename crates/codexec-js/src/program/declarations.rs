@@ -1,0 +1,384 @@
+//! What a cell of a session declares belongs to the session, and not to the function that is put
+//! around the cell.
+//!
+//! Every declaration of the cell's own scope becomes an assignment to a property of one of two
+//! objects of the prelude, which puts it on the global object. All that *uses* a name stays as it
+//! is: it finds the global object's property, from any cell and from any closure, as long as
+//! nothing nearer has the name. So nothing has to be known of scopes here.
+
+use oxc_allocator::{Allocator, ArenaVec, TakeIn};
+use oxc_ast::ast::{
+    ArrayAssignmentTarget, AssignmentOperator, AssignmentTarget, AssignmentTargetMaybeDefault,
+    AssignmentTargetProperty, AssignmentTargetPropertyProperty, AssignmentTargetRest,
+    AssignmentTargetWithDefault, BindingIdentifier, BindingPattern, BindingRestElement, ClassType,
+    Expression, ForStatementInit, ForStatementLeft, Function, FunctionType, IdentifierName,
+    ObjectAssignmentTarget, ObjectPropertyKind, Program, PropertyKey, PropertyKind, Statement,
+    StaticMemberExpression, UnaryOperator, VariableDeclaration, VariableDeclarationKind,
+    VariableDeclarator,
+};
+use oxc_ast::builder::AstBuilder;
+use oxc_span::{GetSpan, Span};
+
+/// What a cell declares without a value at the place where it does.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Declared {
+    /// `var`s: there from the beginning, with the value they had.
+    pub(crate) variables: Vec<String>,
+    /// Enums: what is printed for them adds to what is there, and they are to be new.
+    pub(crate) anew: Vec<String>,
+}
+
+/// The two objects' names in the printed code. No text that holds one of them is a cell's.
+pub(super) struct Owners {
+    pub(super) variables: String,
+    pub(super) constants: String,
+}
+
+impl Owners {
+    pub(super) fn of(code: &str) -> Owners {
+        let unused = |mut name: String| {
+            while code.contains(&name) {
+                name.push('_');
+            }
+            name
+        };
+        Owners { variables: unused("$let".to_owned()), constants: unused("$const".to_owned()) }
+    }
+}
+
+/// The names of the enums of a text, before they are taken apart.
+pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
+    let name = |statement: &Statement<'_>| match statement {
+        Statement::TSEnumDeclaration(one) if !one.declare => Some(one.id.name.to_string()),
+        _ => None,
+    };
+    program.body.iter().filter_map(name).collect()
+}
+
+/// Gives the session what the program declares. What has to be declared before it runs comes back.
+pub(super) fn share<'a>(
+    program: &mut Program<'a>,
+    owners: &'a Owners,
+    allocator: &'a Allocator,
+) -> Vec<String> {
+    let builder = AstBuilder::new(allocator);
+    let mut sharing = Sharing { builder, allocator, owners, variables: Vec::new() };
+    let body = program.body.take_in(&allocator);
+    // Functions are there before anything runs.
+    let (functions, others): (Vec<_>, Vec<_>) =
+        body.into_iter().partition(|one| matches!(one, Statement::FunctionDeclaration(_)));
+    for statement in functions.into_iter().chain(others) {
+        let shared = sharing.top_level(statement);
+        program.body.push(shared);
+    }
+    sharing.variables
+}
+
+struct Sharing<'a> {
+    builder: AstBuilder<'a>,
+    allocator: &'a Allocator,
+    owners: &'a Owners,
+    variables: Vec<String>,
+}
+
+/// Which of the two objects.
+#[derive(Clone, Copy)]
+enum Owner {
+    Variables,
+    Constants,
+}
+
+impl<'a> Sharing<'a> {
+    fn top_level(&mut self, statement: Statement<'a>) -> Statement<'a> {
+        match statement {
+            Statement::VariableDeclaration(declaration) => {
+                let declaration = declaration.unbox();
+                match declaration.kind {
+                    // Disposed of when the cell ends, and so nobody else's.
+                    VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing => {
+                        let declaration = oxc_allocator::Box::new_in(declaration, &self.allocator);
+                        Statement::VariableDeclaration(declaration)
+                    }
+                    VariableDeclarationKind::Var
+                    | VariableDeclarationKind::Let
+                    | VariableDeclarationKind::Const => self.assigned(declaration),
+                }
+            }
+            Statement::FunctionDeclaration(function) => self.function(function.unbox()),
+            Statement::ClassDeclaration(class) => {
+                let mut class = class;
+                class.r#type = ClassType::ClassExpression;
+                let Some(id) = class.id.clone() else { return Statement::ClassDeclaration(class) };
+                let span = class.span;
+                let value = Expression::ClassExpression(class);
+                let target = self.member(Owner::Variables, &id);
+                self.statement(span, target, value)
+            }
+            mut other => {
+                self.nested(&mut other);
+                other
+            }
+        }
+    }
+
+    /// Nameless inside, so that it finds itself where everybody does; outside it has its name.
+    fn function(&mut self, mut function: Function<'a>) -> Statement<'a> {
+        let span = function.span;
+        let Some(id) = function.id.take() else {
+            return Statement::new_empty_statement(span, &self.builder);
+        };
+        function.r#type = FunctionType::FunctionExpression;
+        let function = oxc_allocator::Box::new_in(function, &self.allocator);
+        let value = self.named(&id, Expression::FunctionExpression(function));
+        let target = self.member(Owner::Variables, &id);
+        self.statement(span, target, value)
+    }
+
+    /// `var`s of blocks and loops are the cell's, too.
+    fn nested(&mut self, statement: &mut Statement<'a>) {
+        match statement {
+            Statement::VariableDeclaration(declaration) if declaration.kind.is_var() => {
+                let declaration = declaration.take_in(&self.allocator);
+                *statement = self.assigned(declaration);
+            }
+            Statement::BlockStatement(block) => self.all_nested(&mut block.body),
+            Statement::IfStatement(branch) => {
+                self.nested(&mut branch.consequent);
+                branch.alternate.iter_mut().for_each(|other| self.nested(other));
+            }
+            Statement::ForStatement(ring) => {
+                if let Some(ForStatementInit::VariableDeclaration(declaration)) = &mut ring.init
+                    && declaration.kind.is_var()
+                {
+                    let declaration = declaration.take_in(&self.allocator);
+                    ring.init = self.assignments(declaration).map(ForStatementInit::from);
+                }
+                self.nested(&mut ring.body);
+            }
+            Statement::ForInStatement(ring) => {
+                self.loop_variable(&mut ring.left);
+                self.nested(&mut ring.body);
+            }
+            Statement::ForOfStatement(ring) => {
+                self.loop_variable(&mut ring.left);
+                self.nested(&mut ring.body);
+            }
+            Statement::WhileStatement(ring) => self.nested(&mut ring.body),
+            Statement::DoWhileStatement(ring) => self.nested(&mut ring.body),
+            Statement::LabeledStatement(labeled) => self.nested(&mut labeled.body),
+            Statement::SwitchStatement(switch) => {
+                for case in &mut switch.cases {
+                    self.all_nested(&mut case.consequent);
+                }
+            }
+            Statement::TryStatement(attempt) => {
+                self.all_nested(&mut attempt.block.body);
+                if let Some(handler) = &mut attempt.handler {
+                    self.all_nested(&mut handler.body.body);
+                }
+                if let Some(finalizer) = &mut attempt.finalizer {
+                    self.all_nested(&mut finalizer.body);
+                }
+            }
+            // Nothing else holds statements of the same function.
+            _ => {}
+        }
+    }
+
+    fn all_nested(&mut self, statements: &mut ArenaVec<'a, Statement<'a>>) {
+        for statement in statements {
+            self.nested(statement);
+        }
+    }
+
+    fn loop_variable(&mut self, left: &mut ForStatementLeft<'a>) {
+        if let ForStatementLeft::VariableDeclaration(declaration) = left
+            && declaration.kind.is_var()
+        {
+            let declaration = declaration.take_in(&self.allocator);
+            self.note(&declaration);
+            if let Some(VariableDeclarator { id, .. }) = declaration.declarations.into_iter().next()
+            {
+                *left = ForStatementLeft::from(self.target(Owner::Variables, id));
+            }
+        }
+    }
+
+    fn assigned(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
+        let span = declaration.span;
+        match self.assignments(declaration) {
+            Some(value) => Statement::new_expression_statement(span, value, &self.builder),
+            None => Statement::new_empty_statement(span, &self.builder),
+        }
+    }
+
+    fn assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
+        self.note(&declaration);
+        let VariableDeclaration { span, kind, declarations, .. } = declaration;
+        let owner = if kind.is_const() { Owner::Constants } else { Owner::Variables };
+        let mut all = ArenaVec::new_in(&self.allocator);
+        for VariableDeclarator { span, id, init, .. } in declarations {
+            let value = match init {
+                Some(value) => value,
+                None if kind.is_var() => continue,
+                None => self.undefined(span),
+            };
+            let value = match &id {
+                BindingPattern::BindingIdentifier(id) => self.named(id, value),
+                BindingPattern::ObjectPattern(_)
+                | BindingPattern::ArrayPattern(_)
+                | BindingPattern::AssignmentPattern(_) => value,
+            };
+            let target = self.target(owner, id);
+            all.push(self.assignment(span, target, value));
+        }
+        match all.len() {
+            0 => None,
+            1 => all.pop(),
+            _ => Some(Expression::new_sequence_expression(span, all, &self.builder)),
+        }
+    }
+
+    fn note(&mut self, declaration: &VariableDeclaration<'a>) {
+        if declaration.kind.is_var() {
+            let names = declaration.declarations.iter();
+            let names = names.flat_map(|one| one.id.get_binding_identifiers());
+            self.variables.extend(names.map(|id| id.name.to_string()));
+        }
+    }
+
+    fn target(&self, owner: Owner, pattern: BindingPattern<'a>) -> AssignmentTarget<'a> {
+        match pattern {
+            BindingPattern::BindingIdentifier(id) => self.member(owner, &id),
+            BindingPattern::ObjectPattern(pattern) => {
+                let pattern = pattern.unbox();
+                let properties = pattern.properties.into_iter().map(|property| {
+                    let value = self.with_default(owner, property.value);
+                    AssignmentTargetProperty::AssignmentTargetPropertyProperty(
+                        AssignmentTargetPropertyProperty::boxed(
+                            property.span,
+                            property.key,
+                            value,
+                            property.computed,
+                            &self.builder,
+                        ),
+                    )
+                });
+                let properties = ArenaVec::from_iter_in(properties, &self.allocator);
+                let rest = pattern.rest.map(|rest| self.rest(owner, rest.unbox()));
+                AssignmentTarget::ObjectAssignmentTarget(ObjectAssignmentTarget::boxed(
+                    pattern.span,
+                    properties,
+                    rest,
+                    &self.builder,
+                ))
+            }
+            BindingPattern::ArrayPattern(pattern) => {
+                let pattern = pattern.unbox();
+                let elements = pattern.elements.into_iter();
+                let elements = elements.map(|one| one.map(|one| self.with_default(owner, one)));
+                let elements = ArenaVec::from_iter_in(elements, &self.allocator);
+                let rest = pattern.rest.map(|rest| self.rest(owner, rest.unbox()));
+                AssignmentTarget::ArrayAssignmentTarget(ArrayAssignmentTarget::boxed(
+                    pattern.span,
+                    elements,
+                    rest,
+                    &self.builder,
+                ))
+            }
+            // Only inside of the others, where `with_default` has seen it.
+            BindingPattern::AssignmentPattern(pattern) => self.target(owner, pattern.unbox().left),
+        }
+    }
+
+    fn with_default(
+        &self,
+        owner: Owner,
+        pattern: BindingPattern<'a>,
+    ) -> AssignmentTargetMaybeDefault<'a> {
+        let BindingPattern::AssignmentPattern(pattern) = pattern else {
+            return AssignmentTargetMaybeDefault::from(self.target(owner, pattern));
+        };
+        let pattern = pattern.unbox();
+        let default = match &pattern.left {
+            BindingPattern::BindingIdentifier(id) => self.named(id, pattern.right),
+            BindingPattern::ObjectPattern(_)
+            | BindingPattern::ArrayPattern(_)
+            | BindingPattern::AssignmentPattern(_) => pattern.right,
+        };
+        let target = self.target(owner, pattern.left);
+        AssignmentTargetMaybeDefault::AssignmentTargetWithDefault(
+            AssignmentTargetWithDefault::boxed(pattern.span, target, default, &self.builder),
+        )
+    }
+
+    fn rest(
+        &self,
+        owner: Owner,
+        rest: BindingRestElement<'a>,
+    ) -> oxc_allocator::Box<'a, AssignmentTargetRest<'a>> {
+        let target = self.target(owner, rest.argument);
+        AssignmentTargetRest::boxed(rest.span, target, &self.builder)
+    }
+
+    fn member(&self, owner: Owner, id: &BindingIdentifier<'a>) -> AssignmentTarget<'a> {
+        let span = id.span;
+        let object = match owner {
+            Owner::Variables => self.owners.variables.as_str(),
+            Owner::Constants => self.owners.constants.as_str(),
+        };
+        let object = Expression::new_identifier(span, object, &self.builder);
+        let property = IdentifierName::new(span, id.name, &self.builder);
+        AssignmentTarget::StaticMemberExpression(StaticMemberExpression::boxed(
+            span,
+            object,
+            property,
+            false,
+            &self.builder,
+        ))
+    }
+
+    /// A nameless function gets the name of what it is assigned to only where that is a plain name:
+    /// `{f: () => 1}.f` has it.
+    fn named(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
+        if !value.is_anonymous_function_definition() {
+            return value;
+        }
+        let (span, builder) = (value.span(), &self.builder);
+        let key = PropertyKey::new_static_identifier(span, id.name, builder);
+        let kind = PropertyKind::Init;
+        let property = ObjectPropertyKind::new_object_property(
+            span, kind, key, value, false, false, false, builder,
+        );
+        let properties = ArenaVec::from_iter_in([property], &self.allocator);
+        let object = Expression::new_object_expression(span, properties, builder);
+        let property = IdentifierName::new(span, id.name, builder);
+        let member = StaticMemberExpression::boxed(span, object, property, false, builder);
+        Expression::StaticMemberExpression(member)
+    }
+
+    fn statement(
+        &self,
+        span: Span,
+        target: AssignmentTarget<'a>,
+        value: Expression<'a>,
+    ) -> Statement<'a> {
+        let assignment = self.assignment(span, target, value);
+        Statement::new_expression_statement(span, assignment, &self.builder)
+    }
+
+    fn assignment(
+        &self,
+        span: Span,
+        target: AssignmentTarget<'a>,
+        value: Expression<'a>,
+    ) -> Expression<'a> {
+        let operator = AssignmentOperator::Assign;
+        Expression::new_assignment_expression(span, operator, target, value, &self.builder)
+    }
+
+    fn undefined(&self, span: Span) -> Expression<'a> {
+        let zero = Expression::new_null_literal(span, &self.builder);
+        Expression::new_unary_expression(span, UnaryOperator::Void, zero, &self.builder)
+    }
+}
