@@ -1,5 +1,6 @@
 //! Bash in a session.
 
+use codexec_exec::Over;
 use codexec_types::{Language, Limit, Limits, Outcome};
 
 use super::{Kept, With};
@@ -108,7 +109,7 @@ async fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
     let mut bash = bash().await;
     let reply = bash.long_cell("trap '' INT; while :; do :; done").await;
     assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-    assert_eq!(bash.over().map(|over| over.code()), Some("timeout"));
+    assert_eq!(bash.over().map(Over::code), Some("timeout"));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
+use codexec_exec::Over;
 use codexec_types::{Language, Limit, Limits, Outcome};
 
 use super::{Kept, With};
@@ -46,7 +47,7 @@ async fn errors_and_exits_end_the_cell_and_not_the_session() {
     assert_eq!(node.cell("process.exit(3)").await.outcome, Outcome::Exited { code: 3 });
     node.returns("x", "5").await;
     assert!(matches!(node.cell("process.kill(process.pid, 9)").await.outcome, Outcome::Crashed(_)));
-    assert_eq!(node.over().map(|over| over.code()), Some("exited"));
+    assert_eq!(node.over().map(Over::code), Some("exited"));
 }
 
 #[tokio::test]
@@ -84,7 +85,7 @@ async fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
     node.returns("1", "1").await;
     let reply = node.long_cell("require('child_process').execSync('sleep 30')").await;
     assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-    assert_eq!(node.over().map(|over| over.code()), Some("timeout"));
+    assert_eq!(node.over().map(Over::code), Some("timeout"));
 }
 
 #[tokio::test]
