@@ -6,6 +6,7 @@ pub(crate) mod bench;
 mod case;
 mod drive;
 pub(crate) mod host;
+mod kept;
 pub(crate) mod recorder;
 mod steps;
 mod verdict;
@@ -156,6 +157,11 @@ fn file_cases() {
 }
 
 #[test]
+fn session_cases() {
+    check(&cases("session"));
+}
+
+#[test]
 fn fail_closed_cases() {
     check(&cases("fail-closed"));
 }
@@ -166,7 +172,7 @@ fn no_case_is_left_out() {
     let areas = areas.map(|area| format!("js-{area}"));
     let programs = ["py-fs", "py-net", "py-kernel", "py-bridge", "bash", "node", "resource"];
     let resources = ["py-resource", "sh-resource", "nd-resource"];
-    let others = ["process", "output", "source", "files", "fail-closed"];
+    let others = ["process", "output", "source", "files", "session", "fail-closed"];
     let rest = ["ts-parser", "upstream", "quarantine", "http"];
     for case in case::all() {
         let area = case.area.as_str();
@@ -185,7 +191,7 @@ fn cases(area: &str) -> Vec<Case> {
     cases.retain(|case| case.area == area);
     assert!(!cases.is_empty(), "no case of {area}");
     cases.retain(|case| match case.applies_if.as_deref() {
-        None | Some("stdio") => true,
+        None | Some("stdio" | "packages") => true,
         // A plain user need not have been given one.
         Some("cgroup") if host::is_root() => true,
         Some(absent) => {

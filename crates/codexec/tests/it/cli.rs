@@ -1,5 +1,6 @@
 //! The command line: what is printed where, and with which exit code.
 
+mod kept;
 mod outcome;
 mod working_dir;
 

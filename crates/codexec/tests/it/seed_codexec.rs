@@ -2,6 +2,7 @@
 //! and the answers have the same keys, in the same order, with values of the same kinds.
 
 mod bad_input;
+mod clients;
 mod execute;
 mod inside;
 mod logs;

@@ -74,6 +74,14 @@ pub(crate) struct Answered {
 impl Bench {
     /// Starts a server with these upstreams and settings.
     pub(crate) fn start(upstreams: &[(&str, Value)], settings: &str) -> Bench {
+        Bench::with_toolset(upstreams, settings, "compact")
+    }
+
+    pub(crate) fn with_toolset(
+        upstreams: &[(&str, Value)],
+        settings: &str,
+        toolset: &str,
+    ) -> Bench {
         let folder = tempfile::tempdir().expect("a directory");
         let recorders = Recorders::new(folder.path());
         let place = |name: &str| folder.path().join(name);
@@ -91,6 +99,7 @@ impl Bench {
         let client = Client::with(&servers, |command| {
             configure(command, &settings);
             surround(command, &canary, &secrets[1], &tmp);
+            command.env("CODEXEC_TOOLSET", toolset);
         });
         let listener = Listener::new(&outdir);
         Bench {
@@ -360,12 +369,17 @@ pub(crate) fn answered(reply: &Value) -> Answered {
     let result = &reply["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     let execution = &result["_meta"]["codexec/execution"]["id"];
-    let execution = execution.as_str().map(ToOwned::to_owned);
+    // The toolset `codexec` says everything in its text.
+    let flat: Value = serde_json::from_str(&text).unwrap_or_default();
+    let execution = execution.as_str().or_else(|| flat["execution_id"].as_str());
+    let execution = execution.map(ToOwned::to_owned);
     let mut answered = Answered { status: "ok", text, whole: reply.to_string(), execution };
     if reply.get("error").is_some() {
         answered.status = "bad_request";
     } else if result["isError"] == true {
-        answered.status = status_of(answered.first_line().split(':').next().unwrap_or_default());
+        let code = flat["error_code"].as_str();
+        let first = || answered.first_line().split(':').next().unwrap_or_default();
+        answered.status = status_of(code.unwrap_or_else(first));
     }
     answered
 }
@@ -378,6 +392,8 @@ fn status_of(code: &str) -> &'static str {
         "SERVER_NOT_ALLOWED" | "TOOL_NOT_ALLOWED" | "TOOL_QUARANTINED" => "denied",
         "WORKING_DIR_NOT_ALLOWED" => "denied",
         code if code.starts_with("INVALID_") => "bad_request",
+        "SCRIPT_NAME_TAKEN" => "bad_request",
+        code if code.ends_with("_NOT_FOUND") && code != "TOOL_NOT_FOUND" => "not_found",
         _ => "fail",
     }
 }

@@ -31,6 +31,11 @@ pub(crate) struct Oracle {
     pub(crate) host: Vec<String>,
     /// What the program must have ended with.
     pub(crate) exit_code: Option<i64>,
+    /// What the answers to single steps must and must not hold, by the step's number.
+    pub(crate) step_require: Value,
+    pub(crate) step_forbid: Value,
+    /// What must hold of all answers together.
+    pub(crate) stat: Option<String>,
 }
 
 pub(crate) fn all() -> Vec<Case> {
@@ -54,6 +59,9 @@ fn case(line: &Value) -> Case {
             max_wall: Duration::from_millis(wall),
             host: texts(&oracle["host"]),
             exit_code: oracle["exit_code"].as_i64(),
+            step_require: oracle["step_require"].clone(),
+            step_forbid: oracle["step_forbid"].clone(),
+            stat: oracle["stat"].as_str().map(ToOwned::to_owned),
         },
     }
 }
@@ -91,7 +99,13 @@ fn placeholder(inner: &str, names: &[(&str, String)]) -> String {
 pub(super) fn fill_all(value: &Value, names: &[(&str, String)]) -> Value {
     match value {
         Value::String(text) => Value::String(fill(text, names)),
-        Value::Array(items) => items.iter().map(|item| fill_all(item, names)).collect(),
+        Value::Array(items) => {
+            let filled = items.iter().flat_map(|item| match repeated(item) {
+                Some(items) => items,
+                None => vec![fill_all(item, names)],
+            });
+            filled.collect()
+        }
         Value::Object(fields) => {
             let fill_field =
                 |(key, value): (&String, &Value)| (fill(key, names), fill_all(value, names));
@@ -99,6 +113,13 @@ pub(super) fn fill_all(value: &Value, names: &[(&str, String)]) -> Value {
         }
         other => other.clone(),
     }
+}
+
+/// `@@REPLIST:3:a@@` in a list is three entries.
+fn repeated(item: &Value) -> Option<Vec<Value>> {
+    let inner = item.as_str()?.strip_prefix("@@REPLIST:")?.strip_suffix("@@")?;
+    let (count, unit) = inner.split_once(':').expect("a count and a text");
+    Some(vec![Value::String(unit.to_owned()); count.parse().expect("a number")])
 }
 
 /// What is looked for is looked for as it stands: no case may want a pattern of us.

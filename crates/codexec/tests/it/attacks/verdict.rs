@@ -96,6 +96,7 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
             Some((_, None)) | None => true,
         },
         "state_unchanged" => !bench.has_new_state(&deed.before),
+        "scripts_tree_ok" => is_library(&bench.state().join("scripts")),
         // These hold for every case, or it has failed already.
         "canary_secret"
         | "sibling_ok"
@@ -121,6 +122,24 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
             if relation == "==" { value == limit } else { value <= limit }
         }
     }
+}
+
+/// Folders with plain names, an index that can be read, and nothing that leads elsewhere.
+fn is_library(folder: &std::path::Path) -> bool {
+    let is_plain = |name: &str| {
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(|b| b.is_ascii_alphanumeric() || b == b'.')
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_fine = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let kind = entry.file_type().expect("it is there");
+        let is_file = name == "index.json" || name.starts_with('.');
+        is_plain(&name) && !kind.is_symlink() && (is_file || kind.is_dir())
+    };
+    let index = std::fs::read_to_string(folder.join("index.json")).unwrap_or_default();
+    entries.into_iter().all(is_fine) && serde_json::from_str::<Value>(&index).is_ok()
 }
 
 /// `rss_delta_mb<=64` in its parts.

@@ -4,7 +4,8 @@
 //! `toml` and `csv` are files; `text expect` and `json expect` are what the programs since the last
 //! of these give, `json resource` lists the files that the last program left. A file that is named
 //! behind the fence is there for the programs that follow, which then work in its directory; as
-//! `config.toml` it holds the settings of the whole page.
+//! `config.toml` it holds the settings of the whole page. `py session` is code for the session of
+//! the page.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -49,9 +50,11 @@ impl Reader {
         Reader { client, project, has_files: false, input }
     }
 
-    fn run(&mut self, language: &str, code: &str) -> Gave {
+    fn run(&mut self, language: &str, code: &str, is_in_session: bool) -> Gave {
         let mut arguments = json!({"language": language, "code": code, "input": self.input});
-        if self.has_files {
+        if is_in_session {
+            arguments["session"] = json!("guide");
+        } else if self.has_files {
             arguments["working_dir"] = json!(self.project);
         }
         let call = json!({"name": "execute_code", "arguments": arguments});
@@ -80,7 +83,7 @@ impl Reader {
 }
 
 fn language(kind: &str) -> Option<&'static str> {
-    match kind {
+    match kind.strip_suffix(" session").unwrap_or(kind) {
         "ts" => Some("typescript"),
         "py" => Some("python"),
         "bash" => Some("bash"),
@@ -99,7 +102,7 @@ fn check(name: &str) -> usize {
     let mut wrong = Vec::new();
     for Block { kind, text } in &page {
         if let Some(language) = language(kind) {
-            let gave = reader.run(language, text);
+            let gave = reader.run(language, text, kind.ends_with(" session"));
             last = gave.id;
             waiting.push((text, gave.text));
             ran += 1;
@@ -173,6 +176,21 @@ fn the_guide_to_types_runs() {
 #[test]
 fn the_guide_to_resources_runs() {
     check("resources.md");
+}
+
+#[test]
+fn the_guide_to_sessions_runs() {
+    check("sessions.md");
+}
+
+#[test]
+fn the_guide_to_scripts_runs() {
+    check("scripts.md");
+}
+
+#[test]
+fn the_guide_to_logs_runs() {
+    check("logs.md");
 }
 
 #[test]
