@@ -93,6 +93,7 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
+        packages: codexec_exec::packages::Settings::default(),
     }
 }
 

@@ -8,6 +8,7 @@ mod refused;
 mod sessions;
 mod world;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +33,14 @@ struct Machine {
 
 impl Machine {
     fn new(settings: Settings) -> Machine {
+        Machine::with_python(
+            settings,
+            Python::default(),
+            std::env::var_os("PATH").unwrap_or_default(),
+        )
+    }
+
+    fn with_python(settings: Settings, python: Python, path: OsString) -> Machine {
         let home = TempDir::new().expect("a folder");
         let settings = Settings { home: Some(home.path().join("packages")), ..settings };
         let workers = Workers::new(codexec_exec::Settings {
@@ -40,9 +49,9 @@ impl Machine {
             programs_role: "zygote-programs",
             mounter_role: "mounter",
             limits: Limits::DEFAULT,
-            python: Python::default(),
+            python,
             node: None,
-            path: std::env::var_os("PATH").unwrap_or_default(),
+            path,
             home: None,
             environment: vec![("GIVEN_TO_GUESTS".to_owned(), "a secret".to_owned())],
             max: 4,
