@@ -9,6 +9,7 @@ use codexec_sandbox::{Command, First, Launch, Rlimits, Room};
 use codexec_types::Language;
 
 use crate::engine::Engine;
+use crate::packages::Folder;
 use crate::{ExecError, Settings};
 
 pub(crate) use python::Zygote as PythonZygote;
@@ -18,6 +19,8 @@ pub(crate) struct Interpreter {
     pub(crate) launch: Launch,
     pub(crate) first: First,
     pub(crate) python: Option<PythonZygote>,
+    /// Where its packages for everybody are kept.
+    pub(crate) packages: Option<PathBuf>,
     /// For people: which one, and its version.
     pub(crate) name: String,
 }
@@ -52,7 +55,7 @@ fn bash(settings: &Settings) -> Result<Interpreter, ExecError> {
     let environment = environment(settings, None);
     let name = program.display().to_string();
     let first = First::Scripted(Command { program, arguments, environment });
-    Ok(Interpreter { launch: launch(settings, room), first, python: None, name })
+    Ok(Interpreter { launch: launch(settings, room), first, python: None, packages: None, name })
 }
 
 /// What is the same for all programs.
@@ -132,13 +135,26 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
     environment
 }
 
-fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
+/// Shows the packages that are installed for everybody: also those that will be. Where they are
+/// kept.
+fn show_packages(settings: &Settings, name: &str, room: &mut Room) -> Option<PathBuf> {
+    let root = settings.packages.home.as_ref()?.join(name);
+    match Folder::at(&root).shown() {
+        Ok(shown) => room.placed.push((shown, PathBuf::from("/opt/packages"))),
+        Err(error) => {
+            tracing::warn!(path = %root.display(), %error, "packages cannot be kept there");
+        }
+    }
+    Some(root)
+}
+
+pub(crate) fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
     let candidates = std::env::split_paths(&settings.path).map(|directory| directory.join(name));
     candidates.chain([Path::new("/usr/bin").join(name)]).find(|path| path.is_file())
 }
 
 /// A program that is not among the system's has to be shown by itself.
-fn outside_usr(program: &Path) -> Vec<PathBuf> {
+pub(crate) fn outside_usr(program: &Path) -> Vec<PathBuf> {
     let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
     if is_system { Vec::new() } else { vec![program.to_owned()] }
 }

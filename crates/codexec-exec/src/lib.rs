@@ -11,6 +11,7 @@ mod interpreter;
 mod judge;
 mod nursery;
 mod output;
+pub mod packages;
 mod pool;
 mod program;
 mod run;

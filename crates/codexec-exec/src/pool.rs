@@ -40,7 +40,7 @@ impl Machine {
         Machine { settings, cgroups: OnceCell::new(), mounter: OnceCell::new() }
     }
 
-    async fn cgroups(&self) -> Result<&Cgroups, Missing> {
+    pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
         let missing = |reason: String| Missing { layer: Layer::Cgroup, reason };
         let find = || async {
             let found = tokio::task::spawn_blocking(Cgroups::find).await;

@@ -29,6 +29,8 @@ pub(crate) struct Home {
     pub(crate) workspace: OwnedFd,
     /// The guest's first process, where it is to be interrupted by itself and not by init.
     guest: Option<OwnedFd>,
+    /// Where a guest that fetches asks us to.
+    pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
 }
@@ -70,7 +72,9 @@ impl Programs {
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (Output::new(out)?, Output::new(err)?);
-        let mut home = Home { init, out, err, workspace, guest: None, used: None };
+        let is_fetching = matches!(self.first, First::Fetches(_));
+        let listener = if is_fetching { shown.next() } else { None };
+        let mut home = Home { init, out, err, workspace, guest: None, listener, used: None };
         let Some(nursery) = nursery else {
             return Ok(Worker { socket, handles, home: Some(home), roots });
         };

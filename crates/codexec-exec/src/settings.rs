@@ -5,6 +5,8 @@ use std::time::Duration;
 use codexec_sandbox::Layer;
 use codexec_types::Limits;
 
+use crate::packages;
+
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Our own binary: it starts itself again in other roles.
@@ -35,6 +37,7 @@ pub struct Settings {
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
+    pub packages: packages::Settings,
 }
 
 /// Which Python guests get.

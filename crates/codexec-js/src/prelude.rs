@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Function, Object, Result, Value};
 use crate::native::{Host, natives};
 
 /// In order: a file may use what those above it made.
-const FILES: [(&str, &str); 10] = [
+const FILES: [(&str, &str); 11] = [
     ("primordials", include_str!("prelude/primordials.js")),
     ("inspect", include_str!("prelude/inspect.js")),
     ("console", include_str!("prelude/console.js")),
@@ -18,6 +18,7 @@ const FILES: [(&str, &str); 10] = [
     ("text", include_str!("prelude/text.js")),
     ("url", include_str!("prelude/url.js")),
     ("tools", include_str!("prelude/tools.js")),
+    ("kept", include_str!("prelude/kept.js")),
     ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),
 ];

@@ -3,7 +3,7 @@
 
 mod link;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codexec_types::{Answer, FromGuest, ToGuest};
+use codexec_types::{Answer, Cell, FromGuest, ToGuest};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use link::Link;
@@ -69,6 +69,16 @@ pub(crate) struct Broker {
     next_line: LineId,
     asks: HashMap<u32, Asked>,
     next_ask: u32,
+    /// What the host wants of the first process itself; `None` where it can want nothing.
+    orders: Option<VecDeque<Order>>,
+    is_host_gone: bool,
+}
+
+/// What the host says to the first process of a session.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Order {
+    Cell(Cell),
+    Interrupt,
 }
 
 type LineId = u64;
@@ -96,17 +106,48 @@ impl Broker {
             next_line: 0,
             asks: HashMap::new(),
             next_ask: 1,
+            orders: None,
+            is_host_gone: false,
         }
     }
 
-    /// Until `until` can be read, or the host is gone. The host has whole frames then.
-    pub(crate) fn relay(&mut self, until: BorrowedFd<'_>) -> io::Result<()> {
+    /// The same for a session, where the host also has orders.
+    pub(crate) fn with_orders(host: UnixStream, door: UnixListener) -> Broker {
+        Broker { orders: Some(VecDeque::new()), ..Broker::new(host, door) }
+    }
+
+    /// What the host wants next, of what has come.
+    pub(crate) fn order(&mut self) -> Option<Order> {
+        self.orders.as_mut().and_then(VecDeque::pop_front)
+    }
+
+    pub(crate) fn is_host_gone(&self) -> bool {
+        self.is_host_gone
+    }
+
+    /// Says something of the first process's own. It goes out with the next [`Broker::relay`].
+    pub(crate) fn say(&mut self, frame: &FromGuest) -> io::Result<()> {
+        self.host.push(&frame.encode().map_err(invalid)?);
+        self.host.flush()
+    }
+
+    /// Until one of `until` can be read, an order has come, the deadline has passed, or the host is
+    /// gone. The host has whole frames then.
+    pub(crate) fn relay(
+        &mut self,
+        until: &[BorrowedFd<'_>],
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
         // Whether lines have said something whole that the host could not take.
         let mut is_behind = false;
         loop {
-            let timeout =
-                if is_behind && !self.is_full() { PollTimeout::ZERO } else { PollTimeout::NONE };
-            let ready = self.wait(until, timeout)?;
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let timeout = match left {
+                _ if is_behind && !self.is_full() => PollTimeout::ZERO,
+                None => PollTimeout::NONE,
+                Some(left) => PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX),
+            };
+            let mut ready = self.wait(until, timeout)?;
             if ready.door {
                 self.accept()?;
             }
@@ -115,22 +156,25 @@ impl Broker {
             }
             is_behind = self.forward();
             if ready.host.intersects(READABLE) && !self.host.fill(usize::MAX)? {
+                self.is_host_gone = true;
                 return Ok(());
             }
             self.deliver()?;
             self.host.flush()?;
+            ready.until |= deadline.is_some_and(|at| Instant::now() >= at);
+            ready.until |= self.orders.as_ref().is_some_and(|orders| !orders.is_empty());
             if ready.until {
                 return self.flush_host();
             }
         }
     }
 
-    fn wait(&self, until: BorrowedFd<'_>, timeout: PollTimeout) -> io::Result<Ready> {
+    fn wait(&self, until: &[BorrowedFd<'_>], timeout: PollTimeout) -> io::Result<Ready> {
         let mut fds = vec![
-            PollFd::new(until, PollFlags::POLLIN),
             PollFd::new(self.host.as_fd(), wanted(true, &self.host)),
             PollFd::new(self.door.as_fd(), PollFlags::POLLIN),
         ];
+        fds.extend(until.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
         let is_open = !self.is_full();
         let watched = self.lines.iter().map(|(id, line)| (*id, line, wanted(is_open, line)));
         // One that is not to be read would still report that it has hung up, again and again.
@@ -142,9 +186,9 @@ impl Broker {
         }
         let mut flags = fds.iter().map(|fd| fd.revents().unwrap_or(PollFlags::POLLERR));
         let mut next = || flags.next().unwrap_or(PollFlags::empty());
-        let until = !next().is_empty();
         let host = next();
         let door = !next().is_empty();
+        let until = until.iter().filter(|_| !next().is_empty()).count() > 0;
         let lines = watched.iter().map(|(id, _, _)| (*id, next()));
         Ok(Ready { until, host, door, lines: lines.filter(|(_, is)| !is.is_empty()).collect() })
     }
@@ -243,20 +287,32 @@ impl Broker {
     fn deliver(&mut self) -> io::Result<()> {
         loop {
             let Some(body) = self.host.take().map_err(invalid)? else { return Ok(()) };
-            let ToGuest::Answer(Answer { id, result }) = ToGuest::decode(body).map_err(invalid)?
-            else {
+            let order = match ToGuest::decode(body).map_err(invalid)? {
+                ToGuest::Answer(answer) => {
+                    self.give(answer);
+                    continue;
+                }
+                ToGuest::Cell(cell) => Order::Cell(cell),
+                ToGuest::Interrupt => Order::Interrupt,
+                ToGuest::Start(_) => return Err(io::ErrorKind::InvalidData.into()),
+            };
+            let Some(orders) = &mut self.orders else {
                 return Err(io::ErrorKind::InvalidData.into());
             };
-            let Some(asked) = self.asks.remove(&id) else { continue };
-            let Some(line) = self.lines.get_mut(&asked.line) else { continue };
-            let answer = ToGuest::Answer(Answer { id: asked.id, result });
-            let is_sent = answer.encode().is_ok_and(|bytes| {
-                line.push(&bytes);
-                line.flush().is_ok()
-            });
-            if !is_sent || line.unsent_bytes() > MAX_LINE_BYTES {
-                self.lines.remove(&asked.line);
-            }
+            orders.push_back(order);
+        }
+    }
+
+    fn give(&mut self, Answer { id, result }: Answer) {
+        let Some(asked) = self.asks.remove(&id) else { return };
+        let Some(line) = self.lines.get_mut(&asked.line) else { return };
+        let answer = ToGuest::Answer(Answer { id: asked.id, result });
+        let is_sent = answer.encode().is_ok_and(|bytes| {
+            line.push(&bytes);
+            line.flush().is_ok()
+        });
+        if !is_sent || line.unsent_bytes() > MAX_LINE_BYTES {
+            self.lines.remove(&asked.line);
         }
     }
 

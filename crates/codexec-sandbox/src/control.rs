@@ -67,6 +67,10 @@ pub struct Program {
 pub enum First {
     /// Started at once, with the guest's socket as its descriptor 3.
     Started(Command),
+    /// The same, in a network of its own where nothing is but a listener of the host's, at
+    /// [`PROXY_PORT`] of the loopback address: what it is let to, the host decides. The listener
+    /// is beside [`FromInit::Ready`], behind the workspace.
+    Fetches(Command),
     /// Started when the code has come over the guest's socket: the code is a file, which is the
     /// last argument, and the input is on standard input.
     Scripted(Command),
@@ -75,6 +79,10 @@ pub enum First {
     Enters,
 }
 
+/// Where a program that fetches finds the host's proxy. Its network is its own, so every port is
+/// free there.
+pub const PROXY_PORT: u16 = 3128;
+
 /// The namespaces of a worker, in the order in which their descriptors stand beside
 /// [`FromInit::Ready`] and in which they are to be entered.
 pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "cgroup"];
@@ -82,8 +90,8 @@ pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "c
 /// What the first process of a worker for programs says to the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromInit {
-    /// All walls stand. Beside this: the workspace; then, for a guest that enters, the
-    /// namespaces and, if it is in force, the Landlock ruleset.
+    /// All walls stand. Beside this: the workspace; then, for a guest that fetches, its
+    /// listener; for one that enters, the namespaces and, if it is in force, the Landlock ruleset.
     Ready,
     Broken(Broken),
     /// The guest's first process has ended; as `wait` tells it.

@@ -1,6 +1,7 @@
 use serde::Serialize;
 
-use crate::{Launch, seccomp};
+use crate::Launch;
+use crate::seccomp::{self, Calls};
 
 /// What a process that enters a worker from outside has to do to itself, as data: limits to set
 /// and a filter to load, after it has taken on the worker's namespaces and dropped everything
@@ -18,7 +19,9 @@ pub struct Entry {
 impl Entry {
     /// `None` if no filter can be made for this machine.
     pub fn new(launch: &Launch) -> Option<Entry> {
-        let filter = seccomp::bytes(&seccomp::program(launch.room.is_some())?);
+        let has_room = launch.room.is_some();
+        let calls = if has_room { Calls::Programs } else { Calls::Interpreter };
+        let filter = seccomp::bytes(&seccomp::program(calls)?);
         Some(Entry {
             rlimits: launch.rlimits.numbers(),
             filter: filter.iter().map(|byte| format!("{byte:02x}")).collect(),

@@ -3,6 +3,8 @@
 //! buries the dead, and tells the host how the guest's first process ended.
 
 mod guest;
+mod network;
+mod shell;
 mod signals;
 
 use std::fs::{self, File, Permissions};
@@ -18,7 +20,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 
-use crate::control::{self, First, FromInit, NAMESPACES, Program};
+use crate::control::{self, First, FromInit, NAMESPACES, PROXY_PORT, Program};
 use crate::hull::{errno_of, map_user};
 use crate::tree::{BOX, TEMPORARY, WORK};
 use crate::{Broken, Launch, Layer, Room, ruleset, seccomp, sys};
@@ -85,22 +87,31 @@ fn raise_walls(
     raise(Layer::Root, "mount the user's directory", attach(&program.mounts, mounts))?;
     raise(Layer::Pid, "mount a view of processes", own_processes())?;
     raise(Layer::Root, "enter the workspace", chdir(WORK))?;
-    let (rules, is_ruled) = match ruleset::for_programs() {
+    let fetches = matches!(program.first, First::Fetches(_));
+    let (rules, is_ruled) = match ruleset::for_programs(fetches.then_some(PROXY_PORT)) {
         Ok(rules) => (Some(rules), Ok(())),
         Err(errno) => (None, Err(errno)),
     };
     raise(Layer::Landlock, "make the rules", is_ruled)?;
     let mut shown: Vec<OwnedFd> = vec![open(Path::new(WORK), Layer::Root)?];
+    if fetches {
+        // Never let go: without a network of its own it would be in one with others.
+        let listener = network::own().map_err(|errno| {
+            Broken::new(Layer::Network, "make a network for one listener", errno as i32)
+        })?;
+        shown.push(listener);
+    }
     if program.first == First::Enters {
         for name in NAMESPACES {
             shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
         }
     }
+    let calls = if fetches { seccomp::Calls::Fetching } else { seccomp::Calls::Programs };
     raise(Layer::Rlimits, "setrlimit", rlimits(launch, program))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
     // THREAT[ESC-3]: the guest cannot look into this process.
     raise(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
-    raise(Layer::Seccomp, "load the filter", seccomp::confine(true))?;
+    raise(Layer::Seccomp, "load the filter", seccomp::confine(calls))?;
     let mut beside: Vec<BorrowedFd<'_>> = shown.iter().map(OwnedFd::as_fd).collect();
     if program.first == First::Enters {
         beside.extend(rules.as_ref().map(OwnedFd::as_fd));

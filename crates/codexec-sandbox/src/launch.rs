@@ -37,7 +37,7 @@ pub struct Room {
     /// Files and directories of the host's, seen read-only at the same path. What is not there
     /// is left out.
     pub shown: Vec<PathBuf>,
-    /// Single files of the host's at other paths: (source, target).
+    /// Files and directories of the host's at other paths: (source, target).
     pub placed: Vec<(PathBuf, PathBuf)>,
     /// Files of our own: (path, text).
     pub written: Vec<(PathBuf, String)>,

@@ -18,6 +18,7 @@ mod broker;
 mod cgroup;
 mod control;
 mod entry;
+mod exchange;
 mod exec;
 mod host;
 mod hull;
@@ -38,10 +39,11 @@ pub use ask::ask_program;
 pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
-    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Program, ToKeeper, pair as packet_pair,
-    receive as receive_packet, send as send_packet,
+    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, PROXY_PORT, Program, ToKeeper,
+    pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
+pub use exchange::exchange;
 pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};

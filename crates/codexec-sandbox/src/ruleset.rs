@@ -1,7 +1,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 use nix::errno::Errno;
@@ -23,8 +23,9 @@ pub(crate) fn deny_all() -> Result<(), Errno> {
 }
 
 /// The rules for programs in a room: everything may be read and run, only their own files
-/// written. For [`restrict`], in whichever process is to be held to them.
-pub(crate) fn for_programs() -> Result<OwnedFd, Errno> {
+/// written, and no port reached but this one. For [`restrict`], in whichever process is to be
+/// held to them.
+pub(crate) fn for_programs(port: Option<u16>) -> Result<OwnedFd, Errno> {
     let read = AccessFs::from_read(KNOWN);
     let all = AccessFs::from_all(KNOWN);
     let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
@@ -33,6 +34,10 @@ pub(crate) fn for_programs() -> Result<OwnedFd, Errno> {
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev"], device)))
         .and_then(|ruleset| {
             ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
+        })
+        .and_then(|ruleset| match port {
+            Some(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
+            None => Ok(ruleset),
         });
     let rules: Option<OwnedFd> = rules.map_err(|_| Errno::last())?.into();
     rules.ok_or(Errno::ENOSYS)

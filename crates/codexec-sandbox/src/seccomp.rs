@@ -2,6 +2,7 @@
 //! bpf or keys for any of them. Everything that is not on a list fails with EPERM; another
 //! architecture's calls kill the process.
 
+mod fetching;
 mod filter;
 mod interpreter;
 mod programs;
@@ -10,6 +11,16 @@ use std::collections::BTreeMap;
 
 use nix::errno::Errno;
 use seccompiler::{BpfProgram, apply_filter, sock_filter};
+
+/// Whose calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Calls {
+    /// Our own engine's.
+    Interpreter,
+    Programs,
+    /// Of programs that also talk to one listener.
+    Fetching,
+}
 
 /// What becomes of a call that is on a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +34,12 @@ enum Verdict {
         argument: u8,
         test: Test,
     },
+    /// Only if one of these fits: each of these arguments is one of these values. Of these, too,
+    /// the kernel reads no more than the low half.
+    Fits(&'static [Form]),
 }
+
+type Form = &'static [(u8, &'static [u32])];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Test {
@@ -41,13 +57,17 @@ fn number(call: libc::c_long) -> u32 {
 }
 
 /// The filter for a guest; `None` on a machine whose calls we have no numbers for.
-pub(crate) fn program(has_room: bool) -> Option<BpfProgram> {
-    let list = if has_room { programs::list() } else { interpreter::list() };
+pub(crate) fn program(calls: Calls) -> Option<BpfProgram> {
+    let list = match calls {
+        Calls::Interpreter => interpreter::list(),
+        Calls::Programs => programs::list(),
+        Calls::Fetching => fetching::list(),
+    };
     filter::compile(&list)
 }
 
-pub(crate) fn confine(has_room: bool) -> Result<(), Errno> {
-    let program = program(has_room).ok_or(Errno::ENOSYS)?;
+pub(crate) fn confine(calls: Calls) -> Result<(), Errno> {
+    let program = program(calls).ok_or(Errno::ENOSYS)?;
     apply_filter(&program).map_err(|_| Errno::last())
 }
 

@@ -218,6 +218,22 @@ pub(crate) fn mount_setattr(
     Errno::result(result).map(drop)
 }
 
+/// Brings up the loopback interface of a network namespace that is our own.
+pub(crate) fn raise_loopback() -> Result<(), Errno> {
+    // SAFETY: plain integers.
+    let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+    let socket = Errno::result(socket).map(own)?;
+    // SAFETY: ifreq is plain data for which all-zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *place = libc::c_char::from_ne_bytes([*byte]);
+    }
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
+    // SAFETY: the request lives through the call and is the one that this number takes.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    Errno::result(result).map(drop)
+}
+
 /// Opens `path` only if no part of it is a link.
 pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
     // SAFETY: open_how is plain data for which all-zero is valid.

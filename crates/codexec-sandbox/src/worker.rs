@@ -57,7 +57,7 @@ fn confine(launch: &Launch, socket: &UnixStream) -> Result<(), Broken> {
     raise(Layer::User, "close what is not the guest's", sys::close_all_but(&[socket.as_fd()]))?;
     raise(Layer::Rlimits, "setrlimit", rlimits(launch))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
-    raise(Layer::Seccomp, "load the filter", seccomp::confine(false))
+    raise(Layer::Seccomp, "load the filter", seccomp::confine(seccomp::Calls::Interpreter))
 }
 
 pub(crate) fn rlimits(launch: &Launch) -> Result<(), Errno> {

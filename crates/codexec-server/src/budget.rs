@@ -26,20 +26,27 @@ impl Budget {
         }
     }
 
-    /// The text if it fits; else its two ends, with the cut declared first. `whole` says where
-    /// the whole is kept.
-    pub fn cut(self, text: &str, whole: &str) -> String {
+    /// The two ends of a text that does not fit, and how many characters are between them.
+    pub(crate) fn ends(self, text: &str) -> Option<(&str, &str, usize)> {
         // A text has at most as many characters as bytes: only a long one is worth counting.
         let total = if text.len() > self.chars { text.chars().count() } else { 0 };
         if total <= self.chars {
-            return text.to_owned();
+            return None;
         }
         let mut places = text.char_indices().map(|(at, _)| at);
         let head_end = places.nth(self.head).unwrap_or(text.len());
         let tail_start = places.nth_back(self.tail.saturating_sub(1)).unwrap_or(head_end);
         let head = text.get(..head_end).unwrap_or_default();
         let tail = text.get(tail_start..).unwrap_or_default();
-        let (shown, tailed, left_out) = (self.head, self.tail, total - self.head - self.tail);
+        Some((head, tail, total - self.head - self.tail))
+    }
+
+    /// The text if it fits; else its two ends, with the cut declared first. `whole` says where
+    /// the whole is kept.
+    pub fn cut(self, text: &str, whole: &str) -> String {
+        let Some((head, tail, left_out)) = self.ends(text) else { return text.to_owned() };
+        let (shown, tailed) = (self.head, self.tail);
+        let total = left_out + shown + tailed;
         format!(
             "[cut: {total} characters, the first {shown} and the last {tailed} are shown; {whole}]\n\
              {head}\n[... {left_out} characters left out ...]\n{tail}"

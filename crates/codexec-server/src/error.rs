@@ -2,7 +2,8 @@ use codexec_exec::ExecError;
 use codexec_store::StoreError;
 use codexec_types::Refusal;
 
-use crate::DirError;
+use crate::client::MAX_DEPTH;
+use crate::{DirError, SessionError};
 
 /// Why an execution did not take place. A guest's own failure is not among it.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,10 @@ pub enum ExecuteError {
     Exec(#[from] ExecError),
     #[error("the execution cannot be written down, so it does not run")]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error("code may start code that starts code, but not more than {MAX_DEPTH} deep")]
+    TooDeep,
     #[error("the operating system gives no random numbers")]
     NoRandomness,
 }
@@ -27,6 +32,8 @@ impl ExecuteError {
             ExecuteError::WorkingDir(error) => error.code(),
             ExecuteError::Exec(error) => error.code(),
             ExecuteError::Store(_) => "STORE_UNAVAILABLE",
+            ExecuteError::Session(error) => error.code(),
+            ExecuteError::TooDeep => "TOO_DEEP",
             ExecuteError::NoRandomness => "NO_RANDOMNESS",
         }
     }

@@ -1,25 +1,36 @@
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use codexec_exec::packages::Packages;
 use codexec_exec::{Run, Usage, Workers};
-use codexec_gateway::{Caller, Gateway};
-use codexec_store::Finish;
+use codexec_gateway::Gateway;
+use codexec_scripts::Library;
+use codexec_store::{Begin, Finish};
 use codexec_types::{
-    Admitted, Answer, Ask, Changes, Ending, Event, ExecutionId, Limit, Limits, Outcome, Policy,
+    Admitted, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
+    SessionId, Written,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{ExecuteError, Images, InForce, Records, Wanted};
+use crate::answers::Answers;
+use crate::client::{Inside, MAX_DEPTH};
+use crate::sessions::{Session, Turn};
+use crate::{
+    Client, ExecuteError, Images, InForce, Records, SessionError, SessionSettings, Sessions, Wanted,
+};
 
 /// The parts of the server. One per process.
 pub struct App {
     pub in_force: InForce,
     pub workers: Workers,
     pub gateway: Gateway,
-    pub records: Records,
+    pub records: Arc<Records>,
+    pub sessions: Sessions,
+    pub scripts: Library,
+    pub packages: Packages,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -28,11 +39,13 @@ pub struct App {
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub id: ExecutionId,
+    pub language: Language,
+    pub session: Option<SessionId>,
     pub outcome: Outcome,
     /// Those it was held to.
     pub limits: Limits,
     /// Everything the guest wrote, in order, both streams together.
-    pub output: String,
+    pub output: Written,
     pub images: Images,
     /// What it did to the directory it worked in.
     pub changes: Changes,
@@ -40,6 +53,8 @@ pub struct Execution {
     pub limits_met: Vec<Limit>,
     pub usage: Usage,
     pub duration: Duration,
+    /// Why its session ended with it, if it did.
+    pub session_ended: Option<&'static str>,
 }
 
 /// How far an execution is, for whoever watches it.
@@ -53,30 +68,63 @@ pub struct Progress {
 /// What a drive leaves behind, also when it is broken off.
 #[derive(Default)]
 struct Trace {
-    output: String,
+    output: Written,
     images: Images,
     changes: Changes,
     limits_met: Vec<Limit>,
     usage: Usage,
     posture: String,
+    session_ended: Option<&'static str>,
+}
+
+/// Where the code runs.
+enum Guest {
+    Fresh(Box<Run>),
+    Kept(Turn),
 }
 
 /// How long executions may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
 impl App {
-    pub fn new(policy: Policy, workers: Workers, gateway: Gateway, records: Records) -> App {
+    pub fn new(
+        policy: Policy,
+        workers: Workers,
+        gateway: Gateway,
+        records: Records,
+        sessions: SessionSettings,
+        scripts: Library,
+    ) -> App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
-        App { in_force: InForce::new(policy), workers, gateway, records, stopping, executions }
+        let records = Arc::new(records);
+        let sessions = Sessions::new(sessions, Arc::clone(&records));
+        App {
+            in_force: InForce::new(policy),
+            packages: Packages::new(&workers),
+            workers,
+            gateway,
+            records,
+            sessions,
+            scripts,
+            stopping,
+            executions,
+        }
     }
 
-    /// Ends everything: executions first, each with its record, then the upstreams.
+    /// Ends everything: executions first, each with its record, then the sessions, then the
+    /// upstreams.
     pub async fn shutdown(&self) {
         self.stopping.cancel();
         self.executions.close();
-        if tokio::time::timeout(DRAIN, self.executions.wait()).await.is_err() {
+        let ended = async {
+            self.executions.wait().await;
+            self.sessions.end_all("server_stopped").await;
+        };
+        if tokio::time::timeout(DRAIN, ended).await.is_err() {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
+        self.records.flush().await;
+        self.records.flush().await;
         self.gateway.shutdown().await;
     }
 
@@ -85,87 +133,132 @@ impl App {
     #[tracing::instrument(skip_all, fields(language = %wanted.language))]
     pub async fn execute(
         &self,
-        wanted: Wanted,
-        cancel: CancellationToken,
-        progress: watch::Sender<Progress>,
-        caller: Caller,
+        mut wanted: Wanted,
+        client: &Client,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
         let policy = self.in_force.policy();
+        let (session, script) = (wanted.session.take(), wanted.script.take());
+        let replayed = wanted.replayed.take();
         let request = wanted.found(&policy.files).await?;
         let admitted = policy.admit(request, &self.gateway.server_names())?;
+        let admitted = within(admitted, client)?;
+        // A session does one thing at a time; the wait is nobody's running time.
+        let turn = match &session {
+            Some(session) => Some(turn(session, client).await?),
+            None => None,
+        };
+        let session = session.map(|session| session.id.clone());
         let id = new_id()?;
         let begun = Instant::now();
         // Written before the start, so that a crash of ours leaves a trace.
         let store = self.records.store().await?;
-        store.begin(&id, &admitted, SystemTime::now()).await?;
+        let begin = Begin {
+            id: &id,
+            admitted: &admitted,
+            started: SystemTime::now(),
+            session: session.as_ref(),
+            script: script.as_ref().map(|(name, version)| (name.as_str(), *version)),
+            context: &client.context,
+            principal: &client.principal,
+        };
+        store.begin(begin).await?;
         let mut trace = Trace::default();
-        let mut driven = self.drive(&admitted, &cancel, &progress, caller, &mut trace).await;
-        if let Ok((run, _)) = &mut driven {
-            self.gather(run, &id, &mut trace).await;
-        }
-        let driven = driven.map(|(_, outcome)| outcome);
+        let inside = client.asking_from(inside(client, &admitted, begun, session.as_ref()));
+        let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
+        let driven = match self.start(&admitted, turn).await {
+            Ok(guest) => Ok(self.see_through(guest, &answers, client, &id, &mut trace).await),
+            Err(error) => Err(error),
+        };
         let duration = begun.elapsed();
-        let (ending, value) = match &driven {
-            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
-            Err(error) => (Ending::Failed { code: error.code() }, None),
-        };
-        let finish = Finish {
-            ending,
-            output: &trace.output,
-            value,
-            tool_calls: trace.usage.tool_calls,
-            duration,
-            posture: &trace.posture,
-            peak_memory_bytes: Some(trace.usage.peak_memory_bytes),
-            cpu: Some(trace.usage.cpu),
-            changes: &trace.changes,
-            limits_met: &trace.limits_met,
-            images: trace.images.count(),
-        };
         // An execution we cannot log is an error, even if the code ran.
-        store.finish(&id, finish).await?;
+        store.finish(&id, trace.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
-        let Trace { output, images, changes, limits_met, usage, .. } = trace;
-        Ok(Execution { id, outcome, limits, output, images, changes, limits_met, usage, duration })
+        let language = admitted.language();
+        let Trace { output, images, changes, limits_met, usage, session_ended, .. } = trace;
+        Ok(Execution {
+            id,
+            language,
+            session,
+            outcome,
+            limits,
+            output,
+            images,
+            changes,
+            limits_met,
+            usage,
+            duration,
+            session_ended,
+        })
+    }
+
+    async fn start(&self, admitted: &Admitted, turn: Option<Turn>) -> Result<Guest, ExecuteError> {
+        match turn {
+            Some(mut turn) => {
+                let number = turn.number;
+                turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
+                Ok(Guest::Kept(turn))
+            }
+            None => {
+                let servers = self.visible_servers(admitted);
+                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers).await?)))
+            }
+        }
+    }
+
+    /// From its start to what is left of it.
+    async fn see_through(
+        &self,
+        mut guest: Guest,
+        answers: &Answers<'_>,
+        client: &Client,
+        id: &ExecutionId,
+        trace: &mut Trace,
+    ) -> Outcome {
+        trace.posture = guest.run().posture().to_string();
+        let closing = guest.closing();
+        let outcome = self.drive(guest.run(), answers, client, &closing, trace).await;
+        self.gather(guest.run(), id, trace).await;
+        if let Guest::Kept(turn) = guest {
+            trace.session_ended = turn.done(answers.recorded(&outcome));
+        }
+        outcome
     }
 
     async fn drive(
         &self,
-        admitted: &Admitted,
-        cancel: &CancellationToken,
-        progress: &watch::Sender<Progress>,
-        caller: Caller,
+        run: &mut Run,
+        answers: &Answers<'_>,
+        client: &Client,
+        closing: &CancellationToken,
         trace: &mut Trace,
-    ) -> Result<(Run, Outcome), ExecuteError> {
-        let mut run = self.workers.start(admitted, self.visible_servers(admitted)).await?;
-        trace.posture = run.posture().to_string();
-        let mut questions = caller.open_questions();
-        let gateway = self.gateway.on_behalf_of(caller);
+    ) -> Outcome {
+        let mut questions = client.caller.open_questions();
         let mut asks = FuturesUnordered::new();
         loop {
             tokio::select! {
                 event = run.next() => match event {
-                    Event::Output { text, .. } => trace.output.push_str(&text),
+                    Event::Output { stream, text } => trace.output.push(stream, &text),
                     Event::Ask { id, ask } => {
                         if ask.is_tool_call() {
-                            progress.send_modify(|progress| progress.tool_calls += 1);
+                            client.progress.send_modify(|progress| progress.tool_calls += 1);
                         }
-                        asks.push(answer(&gateway, id, ask, admitted));
+                        asks.push(answers.answer(id, ask));
                     }
                     Event::Image(image) => trace.images.push(image),
                     Event::Progress(text) => {
-                        progress.send_modify(|progress| progress.message = Some(text));
+                        client.progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => return Ok((run, outcome)),
+                    Event::Ended(outcome) => return outcome,
                 },
                 Some(answer) = asks.next() => run.answer(answer),
                 Ok(()) = questions.changed() => match *questions.borrow_and_update() {
                     0 => run.go_on(),
                     _ => run.wait(),
                 },
-                () = cancel.cancelled() => return Ok(ended(run).await),
-                () = self.stopping.cancelled() => return Ok(ended(run).await),
+                () = client.cancel.cancelled() => return ended(run, trace).await,
+                () = closing.cancelled() => return ended(run, trace).await,
+                () = self.stopping.cancelled() => return ended(run, trace).await,
             }
         }
     }
@@ -179,7 +272,8 @@ impl App {
         trace.images.keep(folder).await;
     }
 
-    fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {
+    /// Whose tools this code may see.
+    pub(crate) fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
             .filter(|name| admitted.tools().allows_server(name.as_str()))
@@ -188,23 +282,103 @@ impl App {
     }
 }
 
-async fn answer(gateway: &Gateway, id: u32, ask: Ask, admitted: &Admitted) -> Answer {
-    Answer { id, result: gateway.answer(ask, admitted.tools(), admitted.language()).await }
-}
-
-/// Kills the guest and waits until nothing is left of it. What it asked for is dropped, and so
-/// cancelled upstream, when the caller leaves its loop.
-async fn ended(mut run: Run) -> (Run, Outcome) {
-    run.cancel();
-    loop {
-        if let Event::Ended(outcome) = run.next().await {
-            return (run, outcome);
+impl Trace {
+    fn finish<'a>(
+        &'a self,
+        driven: &'a Result<Outcome, ExecuteError>,
+        duration: Duration,
+    ) -> Finish<'a> {
+        let (ending, value) = match driven {
+            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
+            Err(error) => (Ending::Failed { code: error.code() }, None),
+        };
+        Finish {
+            ending,
+            output: &self.output,
+            value,
+            tool_calls: self.usage.tool_calls,
+            duration,
+            posture: &self.posture,
+            peak_memory_bytes: Some(self.usage.peak_memory_bytes),
+            cpu: Some(self.usage.cpu),
+            changes: &self.changes,
+            limits_met: &self.limits_met,
+            images: self.images.count(),
         }
     }
 }
 
+impl Guest {
+    fn run(&mut self) -> &mut Run {
+        match self {
+            Guest::Fresh(run) => run,
+            Guest::Kept(turn) => &mut turn.run,
+        }
+    }
+
+    /// Called when the session that it runs in is closed.
+    fn closing(&self) -> CancellationToken {
+        match self {
+            Guest::Fresh(_) => CancellationToken::new(),
+            Guest::Kept(turn) => turn.session.closing().clone(),
+        }
+    }
+}
+
+/// Stops the guest and waits until it has ended. What it asked for is dropped, and so
+/// cancelled upstream, when the caller leaves its loop.
+async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
+    run.cancel();
+    loop {
+        match run.next().await {
+            Event::Ended(outcome) => return outcome,
+            Event::Output { stream, text } => trace.output.push(stream, &text),
+            Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+        }
+    }
+}
+
+/// THREAT[SES-6]: code that is started by code is held to what that is held to.
+pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
+    let Some(inside) = &client.inside else { return Ok(admitted) };
+    if inside.depth > MAX_DEPTH {
+        return Err(ExecuteError::TooDeep);
+    }
+    let left = inside.until.saturating_duration_since(Instant::now());
+    Ok(admitted.within(&inside.tools, left))
+}
+
+fn inside(
+    client: &Client,
+    admitted: &Admitted,
+    begun: Instant,
+    session: Option<&SessionId>,
+) -> Inside {
+    let (mut sessions, depth) = match &client.inside {
+        Some(outer) => (outer.sessions.clone(), outer.depth + 1),
+        None => (Vec::new(), 1),
+    };
+    sessions.extend(session.cloned());
+    let until = begun + admitted.limits().wall;
+    let is_in_session = session.is_some();
+    Inside { tools: admitted.tools().clone(), until, sessions, is_in_session, depth }
+}
+
+/// Code that waits for a session which waits for that code would wait for ever.
+async fn turn(session: &Arc<Session>, client: &Client) -> Result<Turn, SessionError> {
+    if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+        return Err(SessionError::Itself(session.id.clone()));
+    }
+    session.turn(&client.cancel).await
+}
+
 fn new_id() -> Result<ExecutionId, ExecuteError> {
+    random_bits().map(ExecutionId::from_bits)
+}
+
+/// 128 of them.
+pub(crate) fn random_bits() -> Result<u128, ExecuteError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|_| ExecuteError::NoRandomness)?;
-    Ok(ExecutionId::from_bits(u128::from_ne_bytes(bits)))
+    Ok(u128::from_ne_bytes(bits))
 }

@@ -3,28 +3,39 @@
 //! Invariant: whatever asks for code to run, it goes through [`App::execute`]. No edge talks to
 //! a worker, an upstream or the database by itself.
 
+mod answers;
 mod budget;
+mod client;
 mod error;
 mod execute;
+mod fields;
 mod images;
 mod in_force;
 mod kept;
 pub mod mcp;
+pub mod own;
 mod plain;
 mod records;
 mod reply;
+mod sessions;
+mod snapshots;
 mod tool_text;
 mod toolset;
 mod wanted;
 mod working_dir;
 
 pub use budget::Budget;
+pub use client::Client;
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
 pub use images::Images;
 pub use in_force::InForce;
 pub use records::Records;
 pub use reply::{Reply, explanation, failure, reply};
+pub use sessions::{
+    Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions,
+};
+pub use snapshots::SnapshotError;
 pub use tool_text::tool_text;
 pub use toolset::{NoToolset, Toolset, Toolsets};
 pub use wanted::Wanted;

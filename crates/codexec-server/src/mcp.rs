@@ -1,8 +1,8 @@
 //! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
 
+mod codexec;
 mod direct;
 mod execute_code;
-mod fields;
 mod health;
 mod instructions;
 mod raw;
@@ -29,10 +29,12 @@ use tokio_util::sync::CancellationToken;
 
 use self::direct::{News, Told};
 use self::talk::{Parked, Talk};
-use crate::{App, Reply, Toolset, Toolsets};
+use crate::{App, Reply, Toolset, Toolsets, own};
 
 /// Our own tools never change while we run.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
+/// But scripts become tools, and cease to be.
+const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 
 /// One client's connection.
 #[derive(Clone)]
@@ -94,11 +96,18 @@ pub enum ServeError {
 impl Server {
     /// The tools that are always there.
     fn own_tools(&self) -> Vec<Tool> {
-        let own = self.toolsets.iter().flat_map(|set| match set {
-            Toolset::Compact => tool::compact(),
-            Toolset::Direct => Vec::new(),
-        });
-        own.collect()
+        let mut own: Vec<Tool> = Vec::new();
+        for set in self.toolsets.iter() {
+            let tools = match set {
+                Toolset::Codexec => codexec::tools(),
+                Toolset::Compact => tool::compact(),
+                Toolset::Direct => Vec::new(),
+            };
+            let is_new = |tool: &Tool| own.iter().all(|other| other.name != tool.name);
+            let new: Vec<Tool> = tools.into_iter().filter(is_new).collect();
+            own.extend(new);
+        }
+        own
     }
 
     /// What can be answered at once is; the rest is a talk.
@@ -110,10 +119,14 @@ impl Server {
     ) -> Result<Result<Talk, Reply>, ErrorData> {
         for set in self.toolsets.iter() {
             match (set, name) {
+                (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
+                    return Ok(Ok(codexec::begin(&self.app, name, arguments, context)));
+                }
+                (Toolset::Codexec, name) if codexec::is_script(name) => {
+                    return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
+                }
                 (Toolset::Compact, "execute_code") => {
-                    let talk = execute_code::begin(&self.app, arguments, context);
-                    let wrong = |error| Reply::error(format!("INVALID_ARGS: {error}"));
-                    return Ok(talk.map_err(wrong));
+                    return Ok(Ok(execute_code::begin(&self.app, arguments, context)));
                 }
                 (Toolset::Compact, "search_tools") => {
                     return Ok(Err(search_tools::call(&self.app, arguments).await));
@@ -125,7 +138,7 @@ impl Server {
                     let name = name.to_owned();
                     return Ok(Ok(direct::begin(&self.app, name, arguments, context)));
                 }
-                (Toolset::Compact | Toolset::Direct, _) => {}
+                (Toolset::Codexec | Toolset::Compact | Toolset::Direct, _) => {}
             }
         }
         Err(ErrorData::invalid_params(self.no_tool(name), None))
@@ -133,7 +146,7 @@ impl Server {
 
     fn no_tool(&self, name: &str) -> String {
         let name: String = name.chars().take(200).collect();
-        if self.toolsets.has(Toolset::Direct) {
+        if self.toolsets.iter().any(|set| set != Toolset::Compact) {
             return format!("there is no tool {name:?} here; tools/list has all there are");
         }
         format!(
@@ -148,7 +161,7 @@ impl ServerHandler for Server {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().build();
         if let Some(tools) = &mut capabilities.tools
-            && self.toolsets.has(Toolset::Direct)
+            && (self.toolsets.has(Toolset::Direct) || self.toolsets.has(Toolset::Codexec))
         {
             tools.list_changed = Some(true);
         }
@@ -164,7 +177,11 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let own = self.own_tools();
+        let mut own = self.own_tools();
+        if self.toolsets.has(Toolset::Codexec) {
+            let scripts = self.app.scripts.exposed().await.unwrap_or_default();
+            own.extend(codexec::script_tools(&scripts));
+        }
         if self.toolsets.has(Toolset::Direct) {
             let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
             let list = direct::list(&self.app, own, request, &self.told, &context).await?;
@@ -172,7 +189,8 @@ impl ServerHandler for Server {
             return Ok(ListToolsResult::default());
         }
         let mut list = ListToolsResult::with_all_items(own);
-        list.ttl_ms = Some(TOOLS_TTL_MS);
+        let may_change = self.toolsets.has(Toolset::Codexec);
+        list.ttl_ms = Some(if may_change { SCRIPTS_TTL_MS } else { TOOLS_TTL_MS });
         Ok(list)
     }
 

@@ -40,7 +40,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
         None => {
             let value = execution.outcome.value();
             let has_more = !left.is_empty() || !execution.images.shown.is_empty();
-            match said(&execution.output, value) {
+            match said(execution.output.text(), value) {
                 Some(text) => budget.cut(&text, &kept),
                 None if has_more => String::new(),
                 None => "null".to_owned(),
@@ -49,7 +49,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
         // The code stands first, however much there is to read.
         Some(code) => {
             let problem = format!("{code}: {}", explanation(execution));
-            match execution.output.trim_end_matches('\n') {
+            match execution.output.text().trim_end_matches('\n') {
                 "" => budget.cut(&problem, &kept),
                 output => {
                     let half = budget.halved();
@@ -102,7 +102,7 @@ fn resource_uri(execution: &Execution) -> String {
 }
 
 /// A string is shown as the text it is, anything else as JSON.
-fn shown(json: &str) -> String {
+pub(crate) fn shown(json: &str) -> String {
     match json.starts_with('"') {
         true => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
         false => json.to_owned(),

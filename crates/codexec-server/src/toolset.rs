@@ -5,6 +5,8 @@
 pub enum Toolset {
     /// `execute_code`, `search_tools`, `health`.
     Compact,
+    /// Sessions, scripts, packages and logs as tools.
+    Codexec,
     /// Every upstream tool as `server__tool`.
     Direct,
 }
@@ -24,10 +26,12 @@ pub enum NoToolset {
 }
 
 impl Toolset {
-    pub const ALL: [Toolset; 2] = [Toolset::Compact, Toolset::Direct];
+    /// A tool that a seed has promised a shape for comes before another of its name.
+    pub const ALL: [Toolset; 3] = [Toolset::Codexec, Toolset::Compact, Toolset::Direct];
 
     pub fn name(self) -> &'static str {
         match self {
+            Toolset::Codexec => "codexec",
             Toolset::Compact => "compact",
             Toolset::Direct => "direct",
         }
@@ -82,7 +86,7 @@ mod tests {
         assert_eq!(Toolsets::parse(["compact"]), Ok(Toolsets::default()));
         assert_eq!(Toolsets::parse([""]), Err(NoToolset::Nothing));
         let unknown = Toolsets::parse(["compact,dircet"]).expect_err("unknown");
-        let sentence = "there is no toolset \"dircet\"; there are compact, direct";
+        let sentence = "there is no toolset \"dircet\"; there are codexec, compact, direct";
         assert_eq!(unknown.to_string(), sentence);
     }
 }

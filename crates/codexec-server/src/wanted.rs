@@ -1,12 +1,14 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use codexec_types::{Asked, Files, Json, Language, Request};
 
+use crate::sessions::{Replay, Session};
 use crate::working_dir::{DirError, find};
 
 /// Code that somebody wants to run, as an edge has read it. Nothing in it has been checked, and
 /// nothing looked up.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Wanted {
     pub language: Language,
     pub code: String,
@@ -16,12 +18,33 @@ pub struct Wanted {
     /// A directory of the user's to work in, as it was written.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
+    /// Where it runs, if not in a worker of its own.
+    pub(crate) session: Option<Arc<Session>>,
+    /// The saved script that it is, and which version.
+    pub(crate) script: Option<(String, u32)>,
+    /// Answers from the record, for a cell that runs again.
+    pub(crate) replayed: Option<Arc<Replay>>,
 }
 
 impl Wanted {
+    /// Code for a worker of its own.
+    pub fn new(language: Language, code: String) -> Wanted {
+        Wanted {
+            language,
+            code,
+            input: Json::null(),
+            args: Vec::new(),
+            working_dir: None,
+            asked: Asked::default(),
+            session: None,
+            script: None,
+            replayed: None,
+        }
+    }
+
     /// The one look at the disk that a request takes.
     pub(crate) async fn found(self, files: &Files) -> Result<Request, DirError> {
-        let Wanted { language, code, input, args, working_dir, asked } = self;
+        let Wanted { language, code, input, args, working_dir, asked, .. } = self;
         let working_dir = match working_dir {
             Some(path) => Some(find(path, files).await?),
             None => None,

@@ -3,6 +3,8 @@ use std::{error::Error, path::Path, sync::Arc};
 use codexec_types::ExecutionId;
 use rusqlite::ErrorCode;
 
+use crate::room::{MIN_FREE_BYTES, free_bytes};
+
 /// What lies beneath a failure. Shared, because one failed commit fails every write in it.
 pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
 
@@ -22,6 +24,12 @@ pub enum StoreError {
     /// What was to be written is not on disk: do not go on as if it were.
     #[error("the database {path} cannot be written")]
     Write { path: String, source: Cause },
+    /// The same, and somebody has to make room. It goes on by itself then.
+    #[error(
+        "the disk is full: {free_bytes} bytes are free where {path} is, and {MIN_FREE_BYTES} are \
+         needed; make room, or lower `logs.max-mib`"
+    )]
+    Full { path: String, free_bytes: u64 },
     #[error("the database {path} cannot be read")]
     Read { path: String, source: Cause },
     /// It was never begun, or is already finished: a mistake of the caller.
@@ -37,6 +45,7 @@ impl StoreError {
             StoreError::Corrupt { .. } => "store_corrupt",
             StoreError::Newer { .. } => "store_newer",
             StoreError::Write { .. } => "store_write",
+            StoreError::Full { .. } => "store_full",
             StoreError::Read { .. } => "store_read",
             StoreError::NotRunning(_) => "store_not_running",
         }
@@ -53,7 +62,11 @@ impl StoreError {
     }
 
     pub(crate) fn write(path: &Path, source: Cause) -> StoreError {
+        let free_bytes = free_bytes(path);
         let path = path.display().to_string();
+        if is_full(&source, free_bytes) {
+            return StoreError::Full { path, free_bytes: free_bytes.unwrap_or_default() };
+        }
         if is_damage(&source) {
             StoreError::Corrupt { path, source }
         } else {
@@ -73,6 +86,13 @@ impl StoreError {
     pub(crate) fn newer(path: &Path, found: u32, known: u32) -> StoreError {
         StoreError::Newer { path: path.display().to_string(), found, known }
     }
+}
+
+/// SQLite has several words for it: some of its files it maps, and others it writes.
+fn is_full(cause: &Cause, free_bytes: Option<u64>) -> bool {
+    let code = cause.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+    let is_short = free_bytes.is_some_and(|free| free < MIN_FREE_BYTES);
+    code == Some(ErrorCode::DiskFull) || code == Some(ErrorCode::SystemIoFailure) && is_short
 }
 
 fn is_damage(cause: &Cause) -> bool {

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Changes, Ending, ExecutionId, Limit, Outcome};
+use codexec_types::{Changes, Context, Ending, ExecutionId, Outcome, SessionId, Written};
 
 /// All that is kept of one execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,11 +9,20 @@ pub struct Execution {
     pub code: String,
     /// A JSON text.
     pub input: String,
-    pub output: Option<String>,
+    /// As a program's arguments.
+    pub args: Vec<String>,
+    pub written: Option<Written>,
     /// A JSON text, or the part of it that the caller kept.
     pub value: Option<String>,
     /// What it did to the directory it worked in.
     pub changes: Changes,
+    pub working_dir: Option<String>,
+    pub context: Context,
+    /// Whose it is. `None` in rows that an older codexec wrote.
+    pub principal: Option<String>,
+    pub calls: Vec<Call>,
+    /// What its session had installed before it started.
+    pub packages: Vec<String>,
 }
 
 /// One execution without its texts.
@@ -23,6 +32,8 @@ pub struct Summary {
     /// A name, not a `Language`: a newer codexec may have written it.
     pub language: String,
     pub status: Status,
+    /// The coarser word that people search by.
+    pub kind: Kind,
     /// Why it did not run to its own end, for example `TIMEOUT`.
     pub error_code: Option<String>,
     pub message: Option<String>,
@@ -42,22 +53,43 @@ pub struct Summary {
     pub exit_code: Option<i32>,
     /// How many pictures it showed.
     pub images: Option<u32>,
+    pub session: Option<SessionId>,
+    /// A saved script's name and version.
+    pub script: Option<(String, u32)>,
 }
 
-/// How an execution ended, and what it used. The caller bounds the texts.
-#[derive(Clone, Copy, Debug)]
-pub struct Finish<'a> {
-    pub ending: Ending<'a>,
-    pub output: &'a str,
-    pub value: Option<&'a str>,
-    pub tool_calls: u32,
-    pub duration: Duration,
-    pub posture: &'a str,
-    pub peak_memory_bytes: Option<u64>,
-    pub cpu: Option<Duration>,
-    pub changes: &'a Changes,
-    pub limits_met: &'a [Limit],
-    pub images: u32,
+/// A tool call as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub number: u32,
+    pub server: String,
+    pub tool: String,
+    /// A JSON text, or the beginning of a long one.
+    pub args: String,
+    pub args_bytes: u64,
+    /// `None` where no answer came before the end.
+    pub duration: Option<Duration>,
+    pub error_code: Option<String>,
+    pub message: Option<String>,
+    pub result: Option<String>,
+    pub result_bytes: Option<u64>,
+}
+
+/// A session, living or ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Session {
+    pub id: SessionId,
+    pub principal: String,
+    pub language: String,
+    pub name: Option<String>,
+    pub pid: Option<u32>,
+    pub working_dir: Option<String>,
+    pub context: Context,
+    pub started: SystemTime,
+    pub ended: Option<SystemTime>,
+    /// Why it ended.
+    pub reason: Option<String>,
+    pub executions: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +104,39 @@ pub enum Status {
     Failed,
 }
 
+/// How an execution ended, in the words that people search by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Success,
+    Failed,
+    Timeout,
+    Running,
+    /// Our process died while it ran.
+    Interrupted,
+    Cancelled,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     pub running: u64,
     /// Those kept, running ones included.
     pub total: u64,
+}
+
+impl Summary {
+    /// As a program's: 0 when all went well, 1 when the code threw, the program's own where it has
+    /// one, and none where it was stopped.
+    pub fn exit_status(&self) -> Option<i32> {
+        match self.status {
+            Status::Returned => Some(0),
+            Status::Threw => Some(self.exit_code.unwrap_or(1)),
+            Status::Running
+            | Status::Stopped
+            | Status::Crashed
+            | Status::Cancelled
+            | Status::Failed => self.exit_code,
+        }
+    }
 }
 
 impl Status {
@@ -115,5 +175,31 @@ impl Status {
             Ending::Outcome(Outcome::Cancelled) => Status::Cancelled,
             Ending::Failed { .. } => Status::Failed,
         }
+    }
+}
+
+impl Kind {
+    pub const ALL: [Kind; 6] = [
+        Kind::Success,
+        Kind::Failed,
+        Kind::Timeout,
+        Kind::Running,
+        Kind::Interrupted,
+        Kind::Cancelled,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Success => "success",
+            Kind::Failed => "failed",
+            Kind::Timeout => "timeout",
+            Kind::Running => "running",
+            Kind::Interrupted => "interrupted",
+            Kind::Cancelled => "cancelled",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == text)
     }
 }

@@ -13,41 +13,38 @@ use std::{
     process,
 };
 
-/// Where the lock files are. `None` for a database in memory, which dies with its only owner.
+/// Where the lock files are.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(Option<PathBuf>);
+pub(crate) struct Folder(PathBuf);
 
 /// This process's lock. Dropping it says that nothing here runs any more.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub(crate) id: String,
-    lock: Option<(PathBuf, File)>,
+    path: PathBuf,
+    _lock: File,
 }
 
 impl Folder {
     pub(crate) fn beside(database: &Path) -> Folder {
-        Folder(Some(database.with_file_name("owners")))
-    }
-
-    pub(crate) fn nowhere() -> Folder {
-        Folder(None)
+        Folder(database.with_file_name("owners"))
     }
 
     /// Waits until no other server is opening the database; that ends when the file is dropped.
     /// Two that turn a new file into a database at once would get in each other's way.
-    pub(crate) fn alone(&self) -> io::Result<Option<File>> {
-        let Some(folder) = &self.0 else { return Ok(None) };
+    pub(crate) fn alone(&self) -> io::Result<File> {
+        let Folder(folder) = self;
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).mode(0o600);
         let file = file.open(folder.join("opening"))?;
         file.lock()?;
-        Ok(Some(file))
+        Ok(file)
     }
 
     pub(crate) fn claim(&self, bits: u128) -> io::Result<Owner> {
         let id = format!("{bits:032x}");
-        let Some(folder) = &self.0 else { return Ok(Owner { id, lock: None }) };
+        let Folder(folder) = self;
         // Locked before it gets the name that others look for: they never see it unlocked.
         let unborn = folder.join(format!("{id}.new"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unborn)?;
@@ -55,13 +52,13 @@ impl Folder {
         writeln!(file, "pid {}", process::id())?;
         let path = folder.join(file_name(&id));
         fs::rename(&unborn, &path)?;
-        Ok(Owner { id, lock: Some((path, file)) })
+        Ok(Owner { id, path, _lock: file })
     }
 
     /// In doubt it is alive: a row that stays `running` too long does less harm than one that
     /// is ended under a living server.
     pub(crate) fn is_alive(&self, id: &str) -> bool {
-        let Some(folder) = &self.0 else { return true };
+        let Folder(folder) = self;
         // No owner has such a name, and a name out of a file must not become a path.
         let is_ours = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
         is_ours && is_locked(&folder.join(file_name(id)))
@@ -70,7 +67,7 @@ impl Folder {
     /// Removes the files of servers that were killed. Their rows need them no more: an owner
     /// without a file is dead.
     pub(crate) fn tidy(&self) {
-        let Some(folder) = &self.0 else { return };
+        let Folder(folder) = self;
         let Ok(entries) = fs::read_dir(folder) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.extension().is_some_and(|end| end == "lock") && !is_locked(&path) {
@@ -82,9 +79,7 @@ impl Folder {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        if let Some((path, _)) = &self.lock {
-            let _ = fs::remove_file(path);
-        }
+        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -10,33 +10,28 @@ use std::{
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::StoreError;
+use crate::{Durability, StoreError};
 
 /// The n-th brings the schema to version n. Never edit one that was released.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_executions.sql"),
     include_str!("../migrations/0002_what_it_left.sql"),
+    include_str!("../migrations/0003_logs.sql"),
 ];
 
 /// How long a write waits for another process's.
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
-pub(crate) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn open(path: &Path, durability: Durability) -> Result<Connection, StoreError> {
     private(path).map_err(|err| StoreError::open(path, err))?;
     let conn = Connection::open(path).map_err(|err| StoreError::open(path, err))?;
-    prepare(conn, path)
-}
-
-pub(crate) fn in_memory() -> Result<Connection, StoreError> {
-    let path = Path::new(":memory:");
-    let conn = Connection::open_in_memory().map_err(|err| StoreError::open(path, err))?;
-    prepare(conn, path)
+    prepare(conn, path, durability)
 }
 
 /// SQLite gives its own files beside the database the database's mode. A database that is there
 /// is not opened here: closing it again would take away the locks that another connection of
 /// this process has on it.
-fn private(path: &Path) -> io::Result<()> {
+pub(crate) fn private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(err) if err.kind() != io::ErrorKind::AlreadyExists => return Err(err),
         Ok(_) | Err(_) => {}
@@ -49,14 +44,22 @@ fn private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn prepare(mut conn: Connection, path: &Path) -> Result<Connection, StoreError> {
+fn prepare(
+    mut conn: Connection,
+    path: &Path,
+    durability: Durability,
+) -> Result<Connection, StoreError> {
     let failed = |err| StoreError::open(path, err);
     conn.busy_timeout(BUSY).map_err(failed)?;
     migrate(&mut conn, path)?;
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
-    // What is committed survives the death of the process; the last moments before a power
-    // failure may be lost, the file is whole all the same.
-    conn.pragma_update(None, "synchronous", "normal").map_err(failed)?;
+    // What is committed survives the death of the process either way. With `normal` the last
+    // moments before a power failure may be lost; the file is whole all the same.
+    let synchronous = match durability {
+        Durability::Process => "normal",
+        Durability::Power => "full",
+    };
+    conn.pragma_update(None, "synchronous", synchronous).map_err(failed)?;
     // Writing the log back waits for the disk; checkpoint.rs does it, beside the writers.
     conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).map_err(failed)?;
     Ok(conn)

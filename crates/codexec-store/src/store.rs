@@ -1,16 +1,30 @@
+mod sessions;
+
 use std::{path::Path, sync::Arc, time::SystemTime};
 
-use codexec_types::{Admitted, ExecutionId};
+use codexec_types::ExecutionId;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    StoreError,
+    StoreError, calls,
+    clerk::Clerk,
     database::Database,
     error::Cause,
-    execution::{Counts, Execution, Finish, Summary},
-    executions::{self, Begun, Finished},
-    owner, schema,
+    execution::{Counts, Execution, Summary},
+    index,
+    journal::Journal,
+    late::{End, Late},
+    owner,
+    query::{LogPage, LogQuery},
+    read,
+    readers::Readers,
+    record::{Begin, CallEnd, Durability, Finish, ToolCall},
+    retention::{Pass, Removed, Retention},
+    room::{MIN_FREE_BYTES, free_bytes},
+    savepoint::atomically,
+    schema, search,
+    write::{Begun, Finished},
     writer::{self, Job},
 };
 
@@ -26,9 +40,15 @@ pub struct Store {
     // Before the sender: the writer's thread then holds the last one, and closes it.
     database: Arc<Database>,
     jobs: mpsc::Sender<Job>,
+    clerk: Arc<Clerk>,
+    readers: Arc<Readers>,
     path: Arc<Path>,
     owner: Arc<str>,
     owners: owner::Folder,
+    durability: Durability,
+    call_ends: Arc<calls::Waiting>,
+    late: Arc<Late>,
+    pass: Arc<Pass>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,20 +57,20 @@ struct Gone;
 
 impl Store {
     /// Creates the file if need be, readable by its owner only. Its folder is the caller's.
-    pub async fn open(path: &Path) -> Result<Store, StoreError> {
+    pub async fn open(path: &Path, durability: Durability) -> Result<Store, StoreError> {
         let path: Arc<Path> = path.into();
-        Store::start(Arc::clone(&path), owner::Folder::beside(&path), move || schema::open(&path))
-            .await
-    }
-
-    pub async fn in_memory() -> Result<Store, StoreError> {
-        let path = Path::new(":memory:").into();
-        Store::start(path, owner::Folder::nowhere(), schema::in_memory).await
+        let owners = owner::Folder::beside(&path);
+        let open = {
+            let path = Arc::clone(&path);
+            move || schema::open(&path, durability)
+        };
+        Store::start(path, owners, durability, open).await
     }
 
     async fn start(
         path: Arc<Path>,
         owners: owner::Folder,
+        durability: Durability,
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
     ) -> Result<Store, StoreError> {
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
@@ -80,42 +100,104 @@ impl Store {
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner) = is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
-        Ok(Store { database, jobs, path, owner: owner.into(), owners })
+        let owner: Arc<str> = owner.into();
+        let late = Arc::<Late>::default();
+        let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
+        let clerk =
+            Clerk::start(Arc::clone(&path), Arc::clone(&database), journal, Arc::clone(&late));
+        let clerk = Arc::new(clerk.map_err(|err| StoreError::open(&path, err))?);
+        let readers = Arc::new(Readers::new(Arc::clone(&path)));
+        let call_ends = Arc::default();
+        Ok(Store {
+            database,
+            jobs,
+            clerk,
+            readers,
+            path,
+            owner,
+            owners,
+            durability,
+            call_ends,
+            late,
+            pass: Arc::default(),
+        })
     }
 
-    /// Writes down that `id` is about to run, before anything of it runs.
-    pub async fn begin(
-        &self,
-        id: &ExecutionId,
-        admitted: &Admitted,
-        started: SystemTime,
-    ) -> Result<(), StoreError> {
-        let begun = Begun::new(id, admitted, started);
+    /// Writes down that an execution is about to run, before anything of it runs.
+    pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
+        self.check_room().await?;
+        let begun = Begun::new(&begin);
         let owner = Arc::clone(&self.owner);
         self.write(begun.text_bytes(), move |conn| begun.insert(conn, &owner)).await
     }
 
+    /// Writes down that a tool call of `id` is about to go out, before it does. Calls are numbered
+    /// by the caller.
+    pub async fn begin_call(
+        &self,
+        id: &ExecutionId,
+        number: u32,
+        call: &ToolCall<'_>,
+    ) -> Result<(), StoreError> {
+        let begun = calls::Begun::new(id, number, call);
+        let is_running = self.write(begun.text_bytes(), move |conn| begun.insert(conn)).await?;
+        if is_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
+    }
+
+    /// Notes how a tool call of `id` ended. Written with the end of its execution at the latest.
+    pub async fn finish_call(&self, id: &ExecutionId, number: u32, end: CallEnd<'_>) {
+        if !self.call_ends.push(id, calls::Ended::new(number, &end)) {
+            return;
+        }
+        let (execution, ends) = (id.clone(), self.call_ends.take(id));
+        let written = self.queue(move |conn| {
+            atomically(conn, || ends.iter().try_for_each(|end| end.update(conn, &execution)))
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "how tool calls of {id} ended cannot be written");
+        }
+    }
+
     /// Writes down how `id` ended. Only the first time: a second end changes nothing and is
-    /// an error.
+    /// an error. What cannot be written now is an error too, and is written when it can be.
     pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
-        let finished = Finished::new(id, finish);
-        let was_running =
-            self.write(finished.text_bytes(), move |conn| finished.update(conn)).await?;
+        let (finished, calls) = (Finished::new(id, &finish), self.call_ends.take(id));
+        let text_bytes = finished.text_bytes();
+        let end = Arc::new(End { finished, calls });
+        let its = Arc::clone(&end);
+        let was_running = match self.write(text_bytes, move |conn| its.update(conn)).await {
+            Ok(was_running) => was_running,
+            Err(error) => {
+                self.late.push(end);
+                self.clerk.try_again();
+                return Err(error);
+            }
+        };
+        self.clerk.entry();
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
+    }
+
+    pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
+        if query.text.is_some() {
+            let indexed = self.clerk.index().await;
+            indexed.map_err(|cause| StoreError::read(&index::path(&self.path), cause))?;
+        }
+        let (query, index) = (query.clone(), index::path(&self.path));
+        self.read(move |conn| search::search(conn, &index, &query)).await
     }
 
     pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
         let id = id.clone();
-        self.read(move |conn| executions::get(conn, &id)).await
+        self.read(move |conn| read::get(conn, &id)).await
     }
 
     /// The newest executions, without their texts; 1,000 at most.
     pub async fn recent(&self, limit: u32) -> Result<Vec<Summary>, StoreError> {
-        self.read(move |conn| executions::recent(conn, limit.min(RECENT_MAX))).await
+        self.read(move |conn| read::recent(conn, limit.min(RECENT_MAX))).await
     }
 
     pub async fn counts(&self) -> Result<Counts, StoreError> {
-        self.read(executions::counts).await
+        self.read(|conn| read::counts(conn)).await
     }
 
     /// Ends the executions whose server died while they ran, as `failed` with the code
@@ -123,11 +205,53 @@ impl Store {
     pub async fn interrupt_leftovers(&self, now: SystemTime) -> Result<u64, StoreError> {
         let owners = self.owners.clone();
         let changed = self.queue(move |conn| {
-            let changed = executions::interrupt(conn, &owners, now)?;
+            let changed = atomically(conn, || {
+                let changed = read::interrupt(conn, &owners, now)?;
+                crate::sessions::end_of_the_dead(conn, &owners, now)?;
+                Ok(changed)
+            })?;
             owners.tidy();
             Ok(changed)
         });
-        changed.await.map_err(|cause| StoreError::write(&self.path, cause))
+        let changed = changed.await.map_err(|cause| StoreError::write(&self.path, cause))?;
+        self.clerk.take_over();
+        Ok(changed)
+    }
+
+    /// Removes what has been kept long enough, and the oldest where all of it takes too much room;
+    /// a bounded part of it at a time. To be called every hour or so.
+    pub async fn retain(
+        &self,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<Removed, StoreError> {
+        let (retention, pass) = (retention.clone(), Arc::clone(&self.pass));
+        let (database, path) = (Arc::clone(&self.database), Arc::clone(&self.path));
+        let done = tokio::task::spawn_blocking(move || pass.run(&retention, now, &database, &path));
+        let done = done.await.map_err(|err| StoreError::write(&self.path, Arc::new(err)))?;
+        done.map_err(|err| StoreError::write(&self.path, Arc::new(err)))
+    }
+
+    /// Until everything that was written here stands in the log files, too. What fails is tried
+    /// again, and left to the next server in the end.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let written = self.clerk.log().await;
+        written.map_err(|cause| StoreError::write(&self.path.with_file_name("logs"), cause))
+    }
+
+    /// Nothing is begun that may not be finished.
+    async fn check_room(&self) -> Result<(), StoreError> {
+        if !self.late.is_empty() {
+            // Why that fails does not matter as long as nothing waits afterwards.
+            let _ = self.clerk.log().await;
+        }
+        let free_bytes = free_bytes(&self.path);
+        let is_short = free_bytes.is_some_and(|free| free < MIN_FREE_BYTES);
+        if is_short || !self.late.is_empty() {
+            let path = self.path.display().to_string();
+            return Err(StoreError::Full { path, free_bytes: free_bytes.unwrap_or_default() });
+        }
+        Ok(())
     }
 
     /// One statement, at once if it is short and nothing is in the way.
@@ -137,7 +261,9 @@ impl Store {
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
         // Who comes later does not overtake who waits.
-        let is_free = self.jobs.capacity() == writer::QUEUE && text_bytes <= AT_ONCE_BYTES;
+        let is_free = self.durability == Durability::Process
+            && self.jobs.capacity() == writer::QUEUE
+            && text_bytes <= AT_ONCE_BYTES;
         let done = if is_free { self.database.at_once(&work) } else { None };
         let result = match done {
             Some(result) => result.map_err(|err| -> Cause { Arc::new(err) }),
@@ -148,9 +274,9 @@ impl Store {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.queue(work).await.map_err(|cause| StoreError::read(&self.path, cause))
+        self.readers.read(work).await.map_err(|cause| StoreError::read(&self.path, cause))
     }
 
     async fn queue<T: Send + 'static>(

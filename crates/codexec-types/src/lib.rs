@@ -7,6 +7,7 @@ mod context;
 mod event;
 mod files;
 mod frame;
+mod hidden;
 mod id;
 mod json;
 mod language;
@@ -16,6 +17,7 @@ mod line;
 mod name;
 mod nearest;
 mod outcome;
+mod package;
 mod policy;
 mod search;
 mod time;
@@ -30,6 +32,7 @@ pub use frame::{
     Answer, Ask, CallCode, CallError, Cell, CellEnding, FRAME_HEADER_BYTES, FrameError, FromGuest,
     Job, MAX_FRAME_BYTES, ToGuest, frame_length,
 };
+pub use hidden::is_hidden;
 pub use id::{ExecutionId, SessionId};
 pub use json::Json;
 pub use language::Language;
@@ -39,6 +42,7 @@ pub use line::{Line, LineBuffer};
 pub use name::{InvalidServerName, ServerName, alias};
 pub use nearest::nearest;
 pub use outcome::{Crash, Ending, Outcome, Position, Thrown, ThrownCode};
+pub use package::{InvalidPackage, PackageName};
 pub use policy::{Admitted, Asked, Policy, Refusal, Request};
 pub use search::{Detail, ToolKind};
 pub use time::{from_unix_ms, parse_time, rfc3339, unix_ms, utc_day};

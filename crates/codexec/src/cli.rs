@@ -1,4 +1,8 @@
+pub(crate) mod logs;
+pub(crate) mod packages;
+pub(crate) mod scripts;
 pub(crate) mod servers;
+pub(crate) mod sessions;
 
 use std::path::PathBuf;
 
@@ -25,7 +29,8 @@ pub(crate) struct Common {
     /// Settings other than $CODEXEC_HOME/config.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Which tools a client is shown: compact (the default), direct, or both as compact,direct
+    /// Which tools a client is shown: compact (the default), codexec, direct, or several as
+    /// compact,direct
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) toolset: Option<Vec<String>>,
 }
@@ -36,6 +41,17 @@ pub(crate) enum Command {
     Serve,
     /// Run code and print its result
     Exec(Exec),
+    /// Scripts that are kept: find, read, save and run them
+    #[command(subcommand)]
+    Scripts(scripts::Scripts),
+    /// What has run: search it, or read one execution whole
+    Logs(logs::Logs),
+    /// Sessions, which keep variables, imports and files between executions
+    #[command(subcommand)]
+    Sessions(sessions::Sessions),
+    /// Packages that code can use
+    #[command(subcommand)]
+    Packages(packages::Packages),
     /// Look at the tools that code can call
     #[command(subcommand)]
     Tools(Tools),
@@ -67,6 +83,9 @@ pub(crate) struct Exec {
     /// Read the code from a file
     #[arg(short, long, conflicts_with = "code")]
     pub(crate) file: Option<PathBuf>,
+    /// Run a saved script, in its own language
+    #[arg(short, long, value_name = "NAME", conflicts_with_all = ["code", "file", "language"])]
+    pub(crate) script: Option<String>,
     /// JSON that the code finds as `input`
     #[arg(short, long, value_name = "JSON")]
     pub(crate) input: Option<String>,
@@ -86,6 +105,9 @@ pub(crate) struct Exec {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Arguments for the code itself
+    #[arg(last = true)]
+    pub(crate) args: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,9 +3,18 @@
 mod conformance;
 mod doctor;
 mod exec;
+mod given;
+mod logs;
+mod own;
+mod packages;
+mod ran;
+mod scripts;
 mod serve;
 mod servers;
+mod sessions;
+mod shown;
 mod tools;
+mod watched;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -36,14 +45,25 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         // An agent rather has most tools soon; a person who asks for a list wants it whole.
         let patience = match command {
-            Command::Serve | Command::Exec(_) | Command::Doctor { .. } => Duration::from_secs(5),
+            Command::Serve
+            | Command::Exec(_)
+            | Command::Scripts(_)
+            | Command::Logs(_)
+            | Command::Sessions(_)
+            | Command::Packages(_)
+            | Command::Doctor { .. } => Duration::from_secs(5),
             Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
                 Duration::from_secs(60)
             }
         };
         let cache = match &command {
             Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
-            Command::Tools(_) | Command::Exec(_) => CacheUse::Instead,
+            Command::Tools(_)
+            | Command::Exec(_)
+            | Command::Scripts(_)
+            | Command::Logs(_)
+            | Command::Sessions(_)
+            | Command::Packages(_) => CacheUse::Instead,
             Command::Serve
             | Command::Servers(_)
             | Command::Doctor { .. }
@@ -53,6 +73,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,
+            Command::Scripts(args) => scripts::run(parts, args).await,
+            Command::Logs(args) => logs::run(parts, args).await,
+            Command::Sessions(args) => sessions::run(parts, args).await,
+            Command::Packages(args) => packages::run(parts, args).await,
             Command::Tools(args) => tools::run(&parts, args).await,
             Command::Servers(args) => servers::run(parts, args).await,
             Command::ConformanceClient { url } => conformance::run(&url).await,

@@ -75,6 +75,12 @@ pub(crate) fn for_upstreams() -> Vec<(String, String)> {
     names.into_iter().filter_map(|name| Some((name.to_owned(), variable(name)?))).collect()
 }
 
+/// How pip and npm are configured, and what stands between us and their indexes.
+pub(crate) fn for_installers() -> Vec<(String, String)> {
+    let names = codexec_exec::packages::VARIABLES.iter();
+    names.filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect()
+}
+
 /// `HOME`: the user's own directory, `~` in settings.
 pub(crate) fn user_home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
+use codexec_scripts::Library;
 use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
@@ -88,6 +89,10 @@ impl Parts {
             queue: 200,
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
+            packages: codexec_exec::packages::Settings {
+                environment: env::for_installers(),
+                ..self.config.packages.clone()
+            },
         }
     }
 
@@ -106,14 +111,17 @@ impl Parts {
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let records = Records::at(self.home.clone());
+        let logs = self.config.logs;
+        let records = Records::at(self.home.clone()).kept(logs.durability, logs.retention);
         let reload = Reload {
             sources: self.sources,
             now: self.found,
             allowed: self.config.allowed,
             home: self.home,
         };
-        Ok((App::new(self.config.policy, workers, self.gateway, records), reload))
+        let scripts = Library::at(self.config.scripts);
+        let (policy, sessions) = (self.config.policy, self.config.sessions);
+        Ok((App::new(policy, workers, self.gateway, records, sessions, scripts), reload))
     }
 }
 

@@ -3,18 +3,30 @@ use std::time::Duration;
 
 use codexec_sandbox::{Command, First, ask_program};
 
-use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
+use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, show_packages};
 use crate::{ExecError, Settings};
 
 const FILES: &[(&str, &str)] = &[
+    ("declarations.mjs", include_str!("../shim/node/declarations.mjs")),
+    ("errors.mjs", include_str!("../shim/node/errors.mjs")),
     ("guest.mjs", include_str!("../shim/node/guest.mjs")),
+    ("names.mjs", include_str!("../shim/node/names.mjs")),
+    ("packages.mjs", include_str!("../shim/node/packages.mjs")),
+    ("pictures.mjs", include_str!("../shim/node/pictures.mjs")),
     ("program.mjs", include_str!("../shim/node/program.mjs")),
+    ("quiet.mjs", include_str!("../shim/node/quiet.mjs")),
+    ("session.mjs", include_str!("../shim/node/session.mjs")),
+    ("taken.mjs", include_str!("../shim/node/taken.mjs")),
+    ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
     // The same tools as in our own engine, by the same code.
     ("tools.js", include_str!("../shim/node/tools.js")),
+    ("kept.js", include_str!("../shim/node/kept.js")),
 ];
 /// What its guest needs, see guest.mjs.
 const FLAGS: &[&str] = &[
     "--no-warnings",
+    // A cell that is stopped in the middle leaves Node's own count of callbacks unbalanced.
+    "--no-force-async-hooks-checks",
     "--expose-internals",
     "--experimental-vm-modules",
     "--experimental-import-meta-resolve",
@@ -41,6 +53,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     }
     let real = std::fs::canonicalize(&program).unwrap_or(program);
     let mut room = room(settings, shown(&real));
+    let packages = show_packages(settings, "node", &mut room);
     for (name, text) in FILES {
         room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
     }
@@ -52,7 +65,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let environment = environment(settings, real.parent());
     let name = format!("{} {version}", real.display());
     let first = First::Started(Command { program: real, arguments, environment });
-    Ok(Interpreter { launch: launch(settings, room), first, python: None, name })
+    Ok(Interpreter { launch: launch(settings, room), first, python: None, packages, name })
 }
 
 /// An installation of its own brings its modules along.

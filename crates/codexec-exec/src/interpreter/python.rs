@@ -5,7 +5,7 @@ use codexec_sandbox::{Command, Entry, First, Launch, ask_program};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room};
+use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, show_packages};
 use crate::{ExecError, Settings};
 
 /// All of it stands in the room, so that a traceback can show it.
@@ -15,6 +15,7 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
+    ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_running.py", include_str!("../shim/python/codexec_guest_running.py")),
     ("codexec_guest_session.py", include_str!("../shim/python/codexec_guest_session.py")),
@@ -68,13 +69,14 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     // Debian keeps a part of its Python here.
     shown.push(PathBuf::from(format!("/etc/python{major}.{minor}")));
     let mut room = room(settings, shown.clone());
+    let packages = show_packages(settings, &format!("python-{major}.{minor}"), &mut room);
     for (name, text) in FILES {
         room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
     }
     let launch = launch(settings, room);
     let zygote = zygote(settings, &about, &shown, &launch)?;
     let name = format!("{} {version}", about.executable.display());
-    Ok(Interpreter { launch, first: First::Enters, python: Some(zygote), name })
+    Ok(Interpreter { launch, first: First::Enters, python: Some(zygote), packages, name })
 }
 
 fn program(settings: &Settings) -> Result<PathBuf, ExecError> {
@@ -143,7 +145,9 @@ fn zygote(
     let is_there = |path: &&PathBuf| {
         path.starts_with("/usr") || shown.iter().any(|shown| path.starts_with(shown))
     };
-    let path: Vec<&PathBuf> = about.path.iter().filter(is_there).collect();
+    let mut path: Vec<&Path> = about.path.iter().filter(is_there).map(PathBuf::as_path).collect();
+    // Last: what the interpreter has itself is what its own modules were made for.
+    path.push(Path::new("/opt/packages/python"));
     let preload = &settings.python.preload;
     let message = json!({"path": path, "preload": preload, "entry": entry});
     Ok(Zygote { command, message })

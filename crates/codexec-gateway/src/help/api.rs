@@ -18,6 +18,8 @@ Tools of MCP servers are functions here:
   await discoverMCPTools({search: [\"word\"]})  every tool with one of the words
   await getToolSchema(\"SERVER.TOOL\")          one tool's schemas, and its types as TypeScript
   await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
+  await scripts.save(\"NAME\", code, {language, description}), scripts.run(\"NAME\", {input}), scripts.search(words)
+  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"node\")
   await help(\"SERVER\"), await help(\"SERVER.TOOL\")  more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call throws a ToolError with code, server, tool and message.
@@ -35,6 +37,8 @@ Tools of MCP servers are functions here:
   await discover_mcp_tools([\"word\"])         every tool with one of the words
   await get_tool_schema(\"SERVER.TOOL\")       one tool's schemas, and its types as Python
   await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
+  await scripts.save(\"NAME\", code, language=.., description=..), scripts.run(\"NAME\", input=..), scripts.search(words)
+  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"python\")
   print(help(\"SERVER\")), print(help(\"SERVER.TOOL\"))  more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call raises a ToolError with code, server, tool and message.

@@ -1,10 +1,8 @@
 //! What has changed between two definitions, field by field, for a person who has to decide.
 //! Nothing in it can hide: what has no shape on a screen is spelt out.
 
-use codexec_types::Json;
+use codexec_types::{Json, is_hidden};
 use serde_json::Value;
-
-use crate::clean::is_hidden;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {

@@ -4,6 +4,7 @@ mod calls;
 mod ends;
 mod globals;
 mod hostile;
+mod kept;
 mod output;
 mod sessions;
 mod typescript;

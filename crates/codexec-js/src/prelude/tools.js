@@ -91,6 +91,12 @@
     return first + ',"args":' + argsText(args, { name }) + "}}";
   };
 
+  own.invalidArgs = invalidArgs;
+  own.argsText = argsText;
+
+  own.invalidArgs = invalidArgs;
+  own.argsText = argsText;
+
   // Calls that await their answer, by id.
   const pending = { __proto__: null };
   let pendingCount = 0;
@@ -128,6 +134,7 @@
       pendingCount++;
     });
   };
+  own.send = send;
 
   const callTool = (server, tool, args) =>
     typeof tool === "string" || args !== undefined

@@ -20,7 +20,7 @@ fn world() -> World {
     let home = tempfile::tempdir().expect("a directory");
     let ours = door_at(&home.path().join("door")).expect("a door");
     let (until, ended) = UnixStream::pair().expect("a pair");
-    let broker = thread::spawn(move || Broker::new(theirs, ours).relay(ended.as_fd()));
+    let broker = thread::spawn(move || Broker::new(theirs, ours).relay(&[ended.as_fd()], None));
     host.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
     World { host, home, until, broker }
 }

@@ -8,10 +8,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
-use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{dup2_stdin, setsid};
+use nix::sys::signal::{SigSet, Signal, kill};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
-use super::signals::Signals;
+use super::shell;
+use super::signals::{Signalled, Signals};
 use crate::broker::{self, Broker};
 use crate::control::{self, Command, First, FromInit};
 use crate::exec::Exec;
@@ -28,13 +29,25 @@ pub(super) struct Walls<'a> {
 
 /// What a guest's first process gets from us beside its output.
 #[derive(Clone, Copy)]
-enum Inherited<'a> {
+pub(super) enum Inherited<'a> {
     Channel(&'a UnixStream),
     Input(&'a File),
+    /// For a shell that takes cells: its lines, where it says how they ended, and where its own
+    /// output goes. The guest's output is for its cells.
+    Cells {
+        control: &'a OwnedFd,
+        reports: &'a OwnedFd,
+        nowhere: &'a OwnedFd,
+    },
 }
 
 /// The guest's socket, in a guest that is started at once.
 const CHANNEL_FD: i32 = 3;
+
+/// As a shell that takes cells knows them: numbers that scripts do not use.
+const OUT_FD: i32 = 96;
+const ERR_FD: i32 = 97;
+const REPORTS_FD: i32 = 98;
 
 /// Returns when the guest's first process has ended and the host was told; for a guest that
 /// enters, never.
@@ -52,31 +65,60 @@ pub(super) fn run(
                 signals.next(None)?;
             }
         }
-        First::Started(command) => {
+        First::Started(command) | First::Fetches(command) => {
             let guest = start(&command, walls, Inherited::Channel(&channel))?;
             drop(channel);
             loop {
-                if let Some(status) = signals.next(Some(guest))? {
-                    break status;
+                match signals.next(Some(guest))? {
+                    Signalled::Ended(status) => break status,
+                    Signalled::Interrupt => interrupt(guest),
+                    Signalled::Other => {}
                 }
             }
         }
-        First::Scripted(mut command) => {
+        First::Scripted(command) => {
             let job = job(&channel)?;
-            let door = broker::door()?;
-            let (script, input) = lay_out(&job)?;
-            command.arguments.push(script);
-            let guest = start(&command, walls, Inherited::Input(&input))?;
-            let mut broker = Broker::new(channel, door);
-            loop {
-                broker.relay(signals.as_fd())?;
-                if let Some(status) = signals.next(Some(guest))? {
-                    break status;
-                }
+            if job.is_session {
+                shell::Session::new(command, walls, &signals, channel)?.serve()?
+            } else {
+                script(command, &job, walls, &signals, channel)?
             }
         }
     };
     control::send(control.as_fd(), &FromInit::Ended { status }, &[])
+}
+
+/// A guest that is not ready to be interrupted would die of it; it finds the host's word on its
+/// socket once it is.
+fn interrupt(guest: i32) {
+    let status = fs::read_to_string(format!("/proc/{guest}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    if caught & (1 << (Signal::SIGINT as u64 - 1)) != 0 {
+        // It may have ended.
+        let _ = kill(Pid::from_raw(guest), Signal::SIGINT);
+    }
+}
+
+fn script(
+    mut command: Command,
+    job: &Job,
+    walls: Walls<'_>,
+    signals: &Signals,
+    channel: UnixStream,
+) -> io::Result<i32> {
+    let door = broker::door()?;
+    let (script, input) = lay_out(job)?;
+    command.arguments.push(script);
+    command.arguments.extend(job.args.iter().cloned());
+    let guest = start(&command, walls, Inherited::Input(&input))?;
+    let mut broker = Broker::new(channel, door);
+    loop {
+        broker.relay(&[signals.as_fd()], None)?;
+        if let Signalled::Ended(status) = signals.next(Some(guest))? {
+            return Ok(status);
+        }
+    }
 }
 
 fn job(mut channel: &UnixStream) -> io::Result<Job> {
@@ -103,7 +145,11 @@ fn lay_out(job: &Job) -> io::Result<(String, File)> {
     Ok((script.display().to_string(), opened))
 }
 
-fn start(command: &Command, walls: Walls<'_>, inherited: Inherited<'_>) -> io::Result<i32> {
+pub(super) fn start(
+    command: &Command,
+    walls: Walls<'_>,
+    inherited: Inherited<'_>,
+) -> io::Result<i32> {
     let exec = Exec::new(command)?;
     if let Some(pid) = sys::fork()? {
         return Ok(pid);
@@ -125,6 +171,14 @@ fn start(command: &Command, walls: Walls<'_>, inherited: Inherited<'_>) -> io::R
                 sys::give(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
             }
             Inherited::Input(input) => dup2_stdin(input.as_fd())?,
+            Inherited::Cells { control, reports, nowhere } => {
+                sys::give(io::stdout().as_fd().try_clone_to_owned()?, OUT_FD)?;
+                sys::give(io::stderr().as_fd().try_clone_to_owned()?, ERR_FD)?;
+                sys::give(reports.try_clone()?, REPORTS_FD)?;
+                dup2_stdin(control)?;
+                dup2_stdout(nowhere)?;
+                dup2_stderr(nowhere)?;
+            }
         }
         sys::limit(libc::RLIMIT_NOFILE, walls.open_files)?;
         exec.run()

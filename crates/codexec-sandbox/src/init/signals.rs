@@ -1,34 +1,56 @@
 use std::os::fd::{AsFd, BorrowedFd};
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, Signal};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::sys;
 
-/// What process 1 hears: that a child has ended, or that the host wants the guest to end.
+/// What process 1 hears: that a child has ended, or that the host wants the guest to end, or to
+/// stop what it does.
 pub(super) struct Signals(SignalFd);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Signalled {
+    /// The guest's first process has ended; its wait status.
+    Ended(i32),
+    Interrupt,
+    Other,
+}
 
 impl Signals {
     pub(super) fn new() -> Result<Signals, Errno> {
         let mut heard = SigSet::empty();
         heard.add(Signal::SIGCHLD);
         heard.add(Signal::SIGTERM);
+        heard.add(Signal::SIGINT);
         heard.thread_block()?;
         SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC).map(Signals)
     }
 
-    /// Waits for the next signal. `Some` with the wait status once `guest` has ended.
-    pub(super) fn next(&self, guest: Option<i32>) -> Result<Option<i32>, Errno> {
+    /// The next signal, if there is one.
+    pub(super) fn waiting(&self, guest: Option<i32>) -> Result<Option<Signalled>, Errno> {
+        let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::ZERO) {
+            Ok(0) | Err(Errno::EINTR) => Ok(None),
+            Ok(_) => self.next(guest).map(Some),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Waits for the next signal.
+    pub(super) fn next(&self, guest: Option<i32>) -> Result<Signalled, Errno> {
         match self.0.read_signal() {
             Ok(Some(heard)) if heard.ssi_signo == Signal::SIGTERM as u32 => {
                 // Everything in our namespace but ourselves; nobody there is fine, too.
-                let _ = nix::sys::signal::kill(Pid::from_raw(-1), Signal::SIGTERM);
-                Ok(None)
+                let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
+                Ok(Signalled::Other)
             }
-            Ok(_) | Err(Errno::EINTR) => Ok(bury(guest)),
+            Ok(Some(heard)) if heard.ssi_signo == Signal::SIGINT as u32 => Ok(Signalled::Interrupt),
+            Ok(_) | Err(Errno::EINTR) => Ok(bury(guest).map_or(Signalled::Other, Signalled::Ended)),
             Err(errno) => Err(errno),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use seccompiler::sock_filter;
 
-use super::{Test, Verdict};
+use super::{Form, Test, Verdict};
 
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
@@ -102,7 +102,30 @@ fn leaf(verdict: Option<Verdict>) -> Vec<sock_filter> {
             program.push(end(ALLOW));
             program
         }
+        Some(Verdict::Fits(forms)) => {
+            let mut program: Vec<sock_filter> = forms.iter().flat_map(|form| fits(form)).collect();
+            program.extend(refuse(libc::EPERM));
+            program
+        }
     }
+}
+
+/// Allows what fits; anything else goes on behind it.
+fn fits(form: Form) -> Vec<sock_filter> {
+    let mut program = vec![end(ALLOW)];
+    for (argument, values) in form.iter().rev() {
+        let mut test = vec![load(ARGUMENTS + 8 * u32::from(*argument))];
+        for (at, value) in values.iter().enumerate() {
+            // Over the values that are left, and over the way out.
+            let jt = u8::try_from(values.len() - at).unwrap_or(u8::MAX);
+            test.push(sock_filter { code: JUMP_IF_EQUAL, jt, jf: 0, k: *value });
+        }
+        let out = u32::try_from(program.len()).unwrap_or(u32::MAX);
+        test.push(sock_filter { code: JUMP, jt: 0, jf: 0, k: out });
+        test.append(&mut program);
+        program = test;
+    }
+    program
 }
 
 fn load(at: u32) -> sock_filter {

@@ -3,7 +3,7 @@ use std::time::Instant;
 use codexec_gateway::{BreakerState, ServerHealth};
 use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
+use crate::fields::Fields;
 use crate::{App, Budget, Reply};
 
 pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> Reply {

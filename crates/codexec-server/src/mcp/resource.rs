@@ -34,7 +34,8 @@ pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceRes
     let contents = match wanted {
         Wanted::Execution(id) => {
             let execution = stored(records, &id, uri).await?;
-            let text = whole(&execution.output.unwrap_or_default(), execution.value.as_deref());
+            let written = execution.written.unwrap_or_default();
+            let text = whole(written.text(), execution.value.as_deref());
             ResourceContents::text(text, uri)
         }
         Wanted::Artifacts(id) => {

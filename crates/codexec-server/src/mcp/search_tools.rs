@@ -2,7 +2,7 @@ use codexec_gateway::{SearchQuery, SearchReply};
 use codexec_types::{Detail, ToolKind};
 use serde_json::{Map, Value};
 
-use super::fields::{FieldError, Fields};
+use crate::fields::{FieldError, Fields};
 use crate::{App, Budget, Reply};
 
 const MAX_QUERY_CHARS: usize = 1_000;

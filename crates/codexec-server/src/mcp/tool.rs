@@ -1,6 +1,7 @@
 //! The tools that a client sees. Constant, in a fixed order, and small: every agent pays for
 //! them in every conversation.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use codexec_types::{Language, ToolKind};
@@ -18,18 +19,19 @@ fn execute_code() -> Tool {
         "properties": {
             "code": {"type": "string"},
             "language": {"enum": Language::ALL.map(Language::name)},
+            "script": {"type": "string", "description": "a saved one"},
+            "session": {"type": "string", "description": "a name; keeps state"},
             "input": {"description": "any JSON, `input` in the code"},
             "working_dir": {"type": "string", "description": "whole path; python, bash, node"},
-            "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
+            "timeout_ms": {"type": "integer", "description": "default 30000"},
             "allowed_tools": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "narrows: [\"github.*\"]; [] denies all",
+                "description": "[\"github.*\"]; [] denies all",
             },
             "allowed_servers": {"type": "array", "items": {"type": "string"}},
             "max_tool_calls": {"type": "integer"},
         },
-        "required": ["code"],
     });
     let description = "Run code in a sandbox (no network) that can call every MCP tool: \
         `await tools.server.tool({..})`, `searchTools(query)`, `getToolSchema(name)`, `help()`; \
@@ -68,9 +70,9 @@ fn health() -> Tool {
 }
 
 /// `anthropic/alwaysLoad`: without it, Claude Code hides our few tools behind its own search.
-fn tool(
-    name: &'static str,
-    description: &'static str,
+pub(super) fn tool(
+    name: impl Into<Cow<'static, str>>,
+    description: impl Into<Cow<'static, str>>,
     schema: Value,
     annotations: ToolAnnotations,
 ) -> Tool {

@@ -9,12 +9,19 @@ use codexec_types::{
 use super::*;
 use crate::Images;
 
+fn written(text: &str) -> codexec_types::Written {
+    codexec_types::Written::new(text.to_owned(), Vec::new())
+}
+
 fn execution(output: &str, outcome: Outcome) -> Execution {
     Execution {
         id: ExecutionId::from_bits(1),
         outcome,
         limits: Limits::DEFAULT,
-        output: output.to_owned(),
+        output: written(output),
+        language: codexec_types::Language::TypeScript,
+        session: None,
+        session_ended: None,
         images: Images::default(),
         changes: Changes::default(),
         limits_met: Vec::new(),
@@ -165,7 +172,7 @@ fn pictures_stand_beside_the_text() {
     assert_eq!((said.text.as_str(), said.images), ("[1 image]", vec![image.clone()]));
     shown.images.shown = vec![image.clone(), image];
     check_whole(&shown, "[2 images]");
-    shown.output = "hi".to_owned();
+    shown.output = written("hi");
     check_whole(&shown, "hi");
     shown.images.left_out = 3;
     check_whole(&shown, "hi\n[images]\n2 shown, 3 left out: too many, too large, or no images");
@@ -186,4 +193,24 @@ fn every_limit_has_its_words() {
     check("", stopped(Limit::Memory), "MEMORY_LIMIT: stopped: more than 512 MiB of memory");
     let expected = "PROCESS_LIMIT: stopped: more than 128 processes and threads";
     check("", stopped(Limit::Processes), expected);
+}
+
+#[test]
+fn a_session_says_what_became_of_it() {
+    let id = Some(codexec_types::SessionId::from_bits(1));
+    let mut execution = execution("", Outcome::Stopped(Limit::Wall));
+    let last = |execution: &Execution| {
+        let text = reply(execution, Budget::DEFAULT).text;
+        text.split_once("[session]\n").map(|(_, said)| said.to_owned())
+    };
+    assert_eq!(last(&execution), None);
+    execution.session = id;
+    let goes_on = "the code was interrupted, and the session goes on with what it had done";
+    assert_eq!(last(&execution).as_deref(), Some(goes_on));
+    execution.session_ended = Some("timeout");
+    let gone = "it has ended (timeout), and its state is gone; use the name again for a new one";
+    assert_eq!(last(&execution).as_deref(), Some(gone));
+    execution.outcome = Outcome::Exited { code: 1 };
+    execution.session_ended = None;
+    assert_eq!(last(&execution), None);
 }

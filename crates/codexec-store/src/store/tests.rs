@@ -3,26 +3,35 @@ use std::{
     io::{BufRead, BufReader, Read},
     os::unix::fs::PermissionsExt,
     process::{Child, Command, Stdio},
+    sync::LazyLock,
     time::{Duration, UNIX_EPOCH},
 };
 
 use codexec_types::{
-    Artifact, Asked, Changes, Crash, Ending, Json, Language, Limit, Limits, Outcome, Policy,
-    Request, Thrown, ThrownCode, ToolFilter,
+    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Json, Language, Limit, Limits,
+    Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
 };
 
+mod full;
+mod kept;
+mod logs;
+mod searches;
+mod secrets;
+
+use tempfile::TempDir;
+
 use super::*;
-use crate::Status;
+use crate::{Kind, Status};
 
 const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
 
 #[tokio::test]
 async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
-    let store = Store::in_memory().await.unwrap();
+    let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     assert_eq!(store.get(&id).await.unwrap(), None);
 
-    store.begin(&id, &admitted("6*7"), at(5_000)).await.unwrap();
+    begin(&store, &id, "6*7", at(5_000)).await.unwrap();
     let begun = store.get(&id).await.unwrap().unwrap();
     assert_eq!((begun.summary.status, begun.code.as_str()), (Status::Running, "6*7"));
     assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 1 });
@@ -34,6 +43,7 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         id,
         language: "typescript".to_owned(),
         status: Status::Returned,
+        kind: Kind::Success,
         error_code: None,
         message: None,
         started: at(5_000),
@@ -46,15 +56,23 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         limits_met: vec![],
         exit_code: None,
         images: Some(2),
+        session: None,
+        script: None,
     };
     assert_eq!(store.recent(10).await.unwrap(), vec![summary.clone()]);
     let whole = Execution {
         summary,
         code: "6*7".to_owned(),
         input: "null".to_owned(),
-        output: Some("hello\n".to_owned()),
+        args: vec![],
+        written: Some(HELLO.clone()),
         value: Some("42".to_owned()),
         changes: Changes::default(),
+        working_dir: None,
+        context: Context::default(),
+        principal: Some("local".to_owned()),
+        calls: vec![],
+        packages: vec![],
     };
     assert_eq!(ended, whole);
     assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 1 });
@@ -77,9 +95,9 @@ async fn every_ending_has_its_words() {
 
 #[tokio::test]
 async fn what_an_execution_left_behind_is_kept() {
-    let store = Store::in_memory().await.unwrap();
+    let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    begin(&store, &id, "1", at(0)).await.unwrap();
     let file = |path: &str| Artifact { path: path.to_owned(), bytes: 7 };
     let changes = Changes {
         created: vec![file("plot.png"), file("sub/\"\n\u{202e}.txt")],
@@ -116,25 +134,25 @@ async fn an_older_database_is_brought_up_to_date() {
     old.execute(row, [id.as_str()]).unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
-    let store = Store::open(&path).await.unwrap();
+    let store = Store::open(&path, Durability::Process).await.unwrap();
     let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!((kept.output.as_deref(), &kept.changes), (Some("hi"), &NOTHING));
+    assert_eq!((kept.written.as_ref().map(Written::text), &kept.changes), (Some("hi"), &NOTHING));
     let summary = kept.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
-    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    begin(&store, &id, "1", at(0)).await.unwrap();
     store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
     assert_eq!(store.get(&id).await.unwrap().unwrap().summary.images, Some(2));
 }
 
 #[tokio::test]
 async fn an_execution_is_finished_once() {
-    let store = Store::in_memory().await.unwrap();
+    let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     let finish = finish(Ending::Outcome(&Outcome::Cancelled));
     assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_not_running");
-    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
-    assert_eq!(store.begin(&id, &admitted("1"), at(0)).await.unwrap_err().code(), "store_write");
+    begin(&store, &id, "1", at(0)).await.unwrap();
+    assert_eq!(begin(&store, &id, "1", at(0)).await.unwrap_err().code(), "store_write");
 
     // All at once, so that they share a commit: exactly one may win.
     let ends = (0..20).map(|_| {
@@ -155,10 +173,10 @@ async fn stores_that_open_one_file_at_once_share_it() {
     let servers = (0..8u128).map(|server| {
         let path = path.clone();
         tokio::spawn(async move {
-            let store = Store::open(&path).await?;
+            let store = Store::open(&path, Durability::Process).await?;
             for n in 0..25 {
                 let id = ExecutionId::from_bits(server * 100 + n);
-                store.begin(&id, &admitted("1"), at(0)).await?;
+                begin(&store, &id, "1", at(0)).await?;
                 store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await?;
             }
             assert_eq!(store.interrupt_leftovers(at(0)).await?, 0);
@@ -168,7 +186,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
     for server in servers.collect::<Vec<_>>() {
         server.await.unwrap().unwrap();
     }
-    let store = Store::open(&path).await.unwrap();
+    let store = Store::open(&path, Durability::Process).await.unwrap();
     assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 200 });
     for name in ["codexec.db", "codexec.db-wal", "codexec.db-shm"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
@@ -181,9 +199,9 @@ async fn what_a_killed_server_left_running_is_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let mut child = other_server(&path);
-    let store = Store::open(&path).await.unwrap();
+    let store = Store::open(&path, Durability::Process).await.unwrap();
     let ours = ExecutionId::from_bits(1);
-    store.begin(&ours, &admitted("1"), at(0)).await.unwrap();
+    begin(&store, &ours, "1", at(0)).await.unwrap();
 
     assert_eq!(store.interrupt_leftovers(at(0)).await.unwrap(), 0, "it lives");
     assert_eq!(store.counts().await.unwrap().running, 2);
@@ -208,8 +226,8 @@ async fn what_a_killed_server_left_running_is_interrupted() {
 #[expect(clippy::disallowed_methods, reason = "how the test's two processes find each other")]
 async fn child_begins_and_waits_to_be_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let store = Store::open(Path::new(&path)).await.unwrap();
-    store.begin(&ExecutionId::from_bits(77), &admitted("1"), at(0)).await.unwrap();
+    let store = Store::open(Path::new(&path), Durability::Process).await.unwrap();
+    begin(&store, &ExecutionId::from_bits(77), "1", at(0)).await.unwrap();
     println!("\nchild is ready");
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -218,12 +236,12 @@ async fn child_begins_and_waits_to_be_killed() {
 async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
-    let first = Store::open(&path).await.unwrap();
-    first.begin(&ExecutionId::from_bits(1), &admitted("1"), at(0)).await.unwrap();
+    let first = Store::open(&path, Durability::Process).await.unwrap();
+    begin(&first, &ExecutionId::from_bits(1), "1", at(0)).await.unwrap();
     let jobs = first.jobs.downgrade();
     drop(first);
     assert!(jobs.upgrade().is_none());
-    let second = Store::open(&path).await.unwrap();
+    let second = Store::open(&path, Durability::Process).await.unwrap();
     // The thread closes the file a moment after the last handle is gone.
     while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
         tokio::task::yield_now().await;
@@ -235,9 +253,9 @@ async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
 async fn the_log_is_written_back_while_the_store_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
-    let store = Store::open(&path).await.unwrap();
+    let store = Store::open(&path, Durability::Process).await.unwrap();
     for n in 0..600 {
-        store.begin(&ExecutionId::from_bits(n), &admitted("1"), at(0)).await.unwrap();
+        begin(&store, &ExecutionId::from_bits(n), "1", at(0)).await.unwrap();
     }
     let written_back = async {
         while fs::metadata(&path).unwrap().len() < 50_000 {
@@ -252,13 +270,13 @@ async fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let err = Store::open(&path).await.unwrap_err();
+    let err = Store::open(&path, Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_newer");
     let path = path.display();
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} has schema version 99, and this codexec knows versions up to 2; \
+            "the database {path} has schema version 99, and this codexec knows versions up to 3; \
              update codexec, or choose another CODEXEC_HOME"
         )
     );
@@ -270,7 +288,7 @@ async fn a_file_that_is_no_database_is_named() {
     let path = folder.path().join("codexec.db");
     let garbage = "not a database. ".repeat(1_000);
     fs::write(&path, &garbage).unwrap();
-    let err = Store::open(&path).await.unwrap_err();
+    let err = Store::open(&path, Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_corrupt");
     let path = path.display().to_string();
     assert_eq!(
@@ -285,40 +303,15 @@ async fn a_file_that_is_no_database_is_named() {
 #[tokio::test]
 async fn a_folder_that_cannot_be_written_is_refused() {
     // Not even root can make a file here.
-    let err = Store::open(Path::new("/proc/self/codexec.db")).await.unwrap_err();
+    let err =
+        Store::open(Path::new("/proc/self/codexec.db"), Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_open");
 }
 
-#[tokio::test]
-async fn a_full_disk_is_an_error_and_passes() {
-    let store = Store::in_memory().await.unwrap();
-    let pages: u32 =
-        store.read(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
-    store.read(max_pages(pages + 2)).await.unwrap();
-    let big = "1;".repeat(100_000);
-    let mut begun = Vec::new();
-    for n in 0..8 {
-        let (store, code) = (store.clone(), big.clone());
-        begun.push(tokio::spawn(async move {
-            store.begin(&ExecutionId::from_bits(n), &admitted(&code), at(0)).await
-        }));
-    }
-    for begin in begun {
-        assert_eq!(begin.await.unwrap().unwrap_err().code(), "store_write");
-    }
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 0 });
-    store.read(max_pages(1_000_000)).await.unwrap();
-    store.begin(&ExecutionId::from_bits(1), &admitted(&big), at(0)).await.unwrap();
-}
-
-fn max_pages(pages: u32) -> impl FnOnce(&Connection) -> rusqlite::Result<()> + Send + 'static {
-    move |conn| conn.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(()))
-}
-
 async fn ending(ending: Ending<'_>) -> String {
-    let store = Store::in_memory().await.unwrap();
+    let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    store.begin(&id, &admitted("1"), at(0)).await.unwrap();
+    begin(&store, &id, "1", at(0)).await.unwrap();
     store.finish(&id, finish(ending)).await.unwrap();
     let summary = store.get(&id).await.unwrap().unwrap().summary;
     let (code, message) = (summary.error_code, summary.message);
@@ -343,7 +336,7 @@ fn other_server(database: &Path) -> Child {
 fn finish(ending: Ending<'_>) -> Finish<'_> {
     Finish {
         ending,
-        output: "hello\n",
+        output: &HELLO,
         value: Some("42"),
         tool_calls: 3,
         duration: Duration::from_millis(7),
@@ -356,19 +349,39 @@ fn finish(ending: Ending<'_>) -> Finish<'_> {
     }
 }
 
+static HELLO: LazyLock<Written> =
+    LazyLock::new(|| Written::new("hello\n".to_owned(), vec![(0, 2)]));
+
 static NOTHING: Changes =
     Changes { created: vec![], modified: vec![], deleted: vec![], left_out: 0, refused: vec![] };
 
-fn admitted(code: &str) -> Admitted {
-    let policy = Policy {
-        languages: Language::ALL.to_vec(),
-        code_bytes: 1 << 20,
-        input_bytes: 1 << 20,
-        limits: Limits::DEFAULT,
-        max_wall: Duration::from_secs(300),
-        tools: ToolFilter::all(),
-        files: codexec_types::Files::default(),
+/// A store in a folder of its own, which goes with it.
+async fn store() -> (Store, TempDir) {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
+    (store, home)
+}
+
+async fn begin(
+    store: &Store,
+    id: &ExecutionId,
+    code: &str,
+    started: SystemTime,
+) -> Result<(), StoreError> {
+    let (context, principal) = (Context::default(), Principal::local());
+    let begin = Begin {
+        id,
+        admitted: &admitted(code),
+        started,
+        session: None,
+        script: None,
+        context: &context,
+        principal: &principal,
     };
+    store.begin(begin).await
+}
+
+fn admitted(code: &str) -> Admitted {
     let request = Request {
         args: Vec::new(),
         language: Language::TypeScript,
@@ -377,7 +390,19 @@ fn admitted(code: &str) -> Admitted {
         working_dir: None,
         asked: Asked::default(),
     };
-    policy.admit(request, &[]).unwrap()
+    policy().admit(request, &[]).unwrap()
+}
+
+fn policy() -> Policy {
+    Policy {
+        languages: Language::ALL.to_vec(),
+        code_bytes: 1 << 20,
+        input_bytes: 1 << 20,
+        limits: Limits::DEFAULT,
+        max_wall: Duration::from_secs(300),
+        tools: ToolFilter::all(),
+        files: codexec_types::Files::default(),
+    }
 }
 
 fn at(ms: u64) -> SystemTime {

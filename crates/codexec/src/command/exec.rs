@@ -1,15 +1,14 @@
-use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::{Component, Path, PathBuf};
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
-use codexec_gateway::Caller;
-use codexec_server::{Budget, ExecuteError, Execution, Progress, Wanted, explanation, reply};
+use anyhow::Context as _;
+use codexec_server::{Budget, Client, ExecuteError, Execution, Wanted, explanation, reply};
 use codexec_types::{Asked, Json, Language, Outcome, Refusal};
 use serde_json::{Value, json};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
+use super::given;
+use super::own::Refused;
+use super::watched::watched;
 use crate::cli::Exec;
 use crate::parts::Parts;
 
@@ -17,28 +16,27 @@ use crate::parts::Parts;
 const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
 
 pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
-    let as_json = args.json;
+    let (as_json, script) = (args.json, args.script.clone());
     let wanted = wanted(args)?;
     // The user's own word; what is forbidden stays so.
     parts.config.policy.files.allowed.extend(wanted.working_dir.clone());
     let app = parts.app()?;
-    let cancel = CancellationToken::new();
-    let (progress, watched) = watch::channel(Progress::default());
-    let executed = {
-        let running = app.execute(wanted, cancel.clone(), progress, Caller::default());
-        tokio::pin!(running);
-        let shown = show(watched);
-        tokio::pin!(shown);
-        loop {
-            tokio::select! {
-                executed = &mut running => break executed,
-                _ = tokio::signal::ctrl_c() => cancel.cancel(),
-                never = &mut shown => match never {},
+    let client = Client::local();
+    let running = async {
+        match script {
+            Some(name) => {
+                let ran = app.run_saved(&name, None, wanted, &client).await;
+                ran.map_err(|error| Refused::of(&error).exit_code())
             }
+            None => app.execute(wanted, &client).await.map_err(|error| Err(in_our_words(error))),
         }
     };
+    let executed = watched(&client, running).await;
     app.shutdown().await;
-    let execution = executed.map_err(in_our_words)?;
+    let execution = match executed {
+        Ok(execution) => execution,
+        Err(said) => return said,
+    };
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     if as_json {
         writeln!(std::io::stdout(), "{}", as_value(&execution))?;
@@ -77,77 +75,31 @@ fn in_our_words(error: ExecuteError) -> anyhow::Error {
 
 fn wanted(args: Exec) -> anyhow::Result<Wanted> {
     let language = match (&args.language, &args.file) {
-        (Some(name), _) => Language::parse(name).with_context(|| {
-            let names = Language::ALL.map(Language::name).join(", ");
-            let short = Language::ALL.map(Language::short).join(", ");
-            format!("--language {name:?} is not known; use {names}, or {short}")
-        })?,
-        (None, Some(file)) => file
-            .extension()
-            .and_then(|extension| Language::parse(extension.to_str()?))
-            .unwrap_or(Language::TypeScript),
+        (Some(name), _) => given::language(name)?,
+        (None, Some(file)) => given::language_of(file).unwrap_or(Language::TypeScript),
         (None, None) => Language::TypeScript,
     };
     let code = match (args.code, args.file) {
+        _ if args.script.is_some() => String::new(),
         (Some(code), _) if code != "-" => code,
-        (None, Some(file)) => {
-            let shown = file.display();
-            let bytes = std::fs::read(&file).with_context(|| format!("--file: {shown}"))?;
-            let not_text = |_| anyhow::anyhow!("--file: {shown} is not UTF-8; save it as UTF-8");
-            String::from_utf8(bytes).map_err(not_text)?
-        }
-        _ => standard_input()?,
+        (None, Some(file)) => given::code_in(&file)?,
+        _ => given::code_on_standard_input("as an argument, with --file, or ")?,
     };
     let input =
         args.input.map_or_else(|| Ok(Json::null()), Json::parse).context("--input is not JSON")?;
-    // `--allowed-tools ""` is how a shell says: none.
-    let allowed_tools = args
-        .allowed_tools
-        .map(|list| list.into_iter().filter(|pattern| !pattern.is_empty()).collect());
     let asked = Asked {
         wall: args.timeout,
         tool_calls: args.max_tool_calls,
-        allowed_tools,
+        allowed_tools: given::patterns(args.allowed_tools),
         allowed_servers: None,
     };
-    let working_dir = args.working_dir.as_deref().map(whole_path).transpose()?;
-    Ok(Wanted { language, code, input, args: Vec::new(), working_dir, asked })
-}
-
-/// A person may write it from where they are.
-fn whole_path(dir: &Path) -> anyhow::Result<PathBuf> {
-    let whole = std::path::absolute(dir).with_context(|| dir.display().to_string());
-    let whole = whole.context("--working-dir")?;
-    match whole.canonicalize() {
-        Ok(real) => Ok(real),
-        // What is not there has no `..` to be told of.
-        Err(error) if whole.components().any(|part| part == Component::ParentDir) => {
-            Err(error).with_context(|| format!("--working-dir: {}", dir.display()))
-        }
-        Err(_) => Ok(whole),
-    }
-}
-
-fn standard_input() -> anyhow::Result<String> {
-    if std::io::stdin().is_terminal() {
-        bail!("no code: give it as an argument, with --file, or on standard input");
-    }
-    let mut code = String::new();
-    std::io::stdin().read_to_string(&mut code).context("standard input is not UTF-8")?;
-    Ok(code)
-}
-
-/// What the guest says about its progress, for whoever sits at a terminal.
-async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallible {
-    while progress.changed().await.is_ok() {
-        let message = progress.borrow_and_update().message.clone();
-        if let Some(message) = message
-            && std::io::stderr().is_terminal()
-        {
-            let _ = writeln!(std::io::stderr(), "{message}");
-        }
-    }
-    std::future::pending().await
+    let working_dir = args.working_dir.as_deref().map(given::working_dir).transpose()?;
+    let mut wanted = Wanted::new(language, code);
+    wanted.input = input;
+    wanted.args = args.args;
+    wanted.working_dir = working_dir;
+    wanted.asked = asked;
+    Ok(wanted)
 }
 
 fn as_value(execution: &Execution) -> Value {
@@ -186,7 +138,7 @@ fn as_value(execution: &Execution) -> Value {
     json!({
         "ok": is_fine,
         "id": execution.id.as_str(),
-        "output": execution.output,
+        "output": execution.output.text(),
         what: came_of_it,
         "exit_code": exit_code,
         "artifacts": execution.changes,

@@ -42,7 +42,7 @@ pub(super) fn node(file: &file::Node, place: &Place) -> Result<Option<PathBuf>, 
 }
 
 /// A name or a relative path would be found by where codexec happens to be started.
-fn whole(
+pub(super) fn whole(
     key: &'static str,
     path: Option<&Path>,
     place: &Place,

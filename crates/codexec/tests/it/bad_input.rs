@@ -89,15 +89,16 @@ fn one_wrong_item_of_a_list_is_named() {
 #[test]
 fn missing_and_unknown_fields_are_named_with_what_is_allowed() {
     let client = &mut client();
-    let missing = "code: it is missing; it must be a string";
+    let missing = "code: it is missing; it must be a string (or give `script`, the name of a \
+                   saved one)";
     check(client, "execute_code", &json!({}), missing);
     check(client, "execute_code", &json!({"code": null}), missing);
     check(
         client,
         "execute_code",
         &json!({"code": "1", "cod": 1, "x": 2}),
-        "cod, x: unknown; allowed fields: code, language, input, working_dir, timeout_ms, \
-         allowed_tools, allowed_servers, max_tool_calls",
+        "cod, x: unknown; allowed fields: code, script, version, language, session, input, args, \
+         working_dir, timeout_ms, allowed_tools, allowed_servers, max_tool_calls",
     );
 }
 

@@ -88,6 +88,7 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
+        packages: codexec_exec::packages::Settings::default(),
     }
 }
 

@@ -101,7 +101,7 @@ impl Client {
         self.shake_hands();
     }
 
-    fn shake_hands(&mut self) {
+    pub(crate) fn shake_hands(&mut self) {
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -121,10 +121,17 @@ impl Client {
     }
 
     fn in_home(home: TempDir, change: impl FnOnce(&mut Command)) -> Client {
-        let config = home.path().join("servers.json");
-        let stderr = home.path().join("stderr");
+        let mut client = Client::sharing(home.path(), change);
+        client.home = home;
+        client
+    }
+
+    /// In a home that others have, too. Says nothing yet.
+    pub(crate) fn sharing(home: &Path, change: impl FnOnce(&mut Command)) -> Client {
+        let config = home.join("servers.json");
+        let stderr = home.join("stderr");
         let stderr = OpenOptions::new().append(true).create(true).open(stderr).expect("a file");
-        let mut command = command(home.path());
+        let mut command = command(home);
         command.arg("serve").arg("--mcp-config").arg(&config);
         change(&mut command);
         let mut child = command
@@ -148,6 +155,7 @@ impl Client {
             }
         });
         let stdin = child.stdin.take();
+        let home = tempfile::tempdir().expect("a directory");
         Client { child, home, stdin, lines, others: Vec::new(), next_id: 1 }
     }
 
@@ -191,6 +199,12 @@ impl Client {
             return self.others.remove(0);
         }
         self.lines.recv_timeout(PATIENCE).expect("a message")
+    }
+
+    /// The next message of any kind, if one comes until then.
+    pub(crate) fn message_until(&mut self, deadline: Instant) -> Option<Value> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if self.others.is_empty() { self.lines.recv_timeout(left).ok() } else { self.others.pop() }
     }
 
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {

@@ -1,17 +1,26 @@
 // The guest's side for Node.js: waits for one Start frame on descriptor 3, runs its code, and says
-// how it ended. A frame is a length (u32, little endian) and that many bytes of JSON. Started as
-//   node --no-warnings --expose-internals --experimental-vm-modules
-//     --experimental-import-meta-resolve guest.mjs
+// how it ended; or does so with one cell after the other, see session.mjs. A frame is a length (u32,
+// little endian) and that many bytes of JSON. Started as
+//   node --no-warnings --no-force-async-hooks-checks --expose-internals
+//     --experimental-vm-modules --experimental-import-meta-resolve guest.mjs
 // What a guest does to the language's or Node's own objects must not reach the frames: everything
 // is taken before it begins, and nothing here looks a method up on a prototype.
-import fs from "node:fs";
 import { createRequire } from "node:module";
 import net from "node:net";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import util from "node:util";
 import vm from "node:vm";
+import { errorsOf } from "./errors.mjs";
+import { findPackages } from "./packages.mjs";
+import { emitBy } from "./pictures.mjs";
 import { CODE, compile, Flaw, load } from "./program.mjs";
+import { startSession } from "./session.mjs";
+import {
+  apply, bufferByteLength, clearTimeout, copyWithin, create, decode, decoder, define, encode, encodeInto, encoder,
+  Error, exit, getLength, getOwnPropertyDescriptor, hasOwn, indexOf, inspect, isArray, isMap, isSet, listenerCount,
+  Map, max, ownKeys, parse, process, queueMicrotask, RangeError, readFileSync, readSync, reallyExit, replace, safely,
+  Set, setBytes, setTimeout, slice, startsWith, stringify, subarray, TypeError, unbound, writeSync,
+} from "./taken.mjs";
 
 const HOST = 3;
 const HEADER = 4;
@@ -19,48 +28,12 @@ const MAX_FRAME_BYTES = 16 << 20;
 const READ_BYTES = 64 << 10;
 const ASK_BYTES = 9 << 20;
 const RESULT_BYTES = 8 << 20;
-const IMAGE_BYTES = 8 << 20;
 const PROGRESS_BYTES = 4 << 10;
-const MESSAGE_CHARS = 16 << 10;
-const MAX_FRAMES = 20;
 // What was begun and is not awaited gets this long after the value is known.
 const DRAIN_MS = 1_000;
 const STUCK =
   "the code awaits something that nothing will ever settle: no tool call and no timer is left " +
   "that could do it";
-
-// ---- What is taken before a guest can replace it.
-const { apply, defineProperty, ownKeys, getOwnPropertyDescriptor } = Reflect;
-const { parse, stringify } = JSON;
-const { isArray } = Array;
-const { max } = Math;
-const { create, hasOwn } = Object;
-const { readSync, writeSync, readFileSync } = fs;
-const { inspect } = util;
-const { isAnyArrayBuffer, isMap, isSet } = util.types;
-const { setTimeout, clearTimeout, queueMicrotask, Error, TypeError, RangeError, Map, Set, process } = globalThis;
-const unbound = (method) => (self, ...args) => apply(method, self, args);
-const subarray = unbound(Uint8Array.prototype.subarray);
-const setBytes = unbound(Uint8Array.prototype.set);
-const copyWithin = unbound(Uint8Array.prototype.copyWithin);
-const decode = unbound(TextDecoder.prototype.decode);
-const encode = unbound(TextEncoder.prototype.encode);
-const encodeInto = unbound(TextEncoder.prototype.encodeInto);
-const getLength = unbound(getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength").get);
-const base64Slice = unbound(Buffer.prototype.base64Slice);
-const bufferFrom = Buffer.from;
-const bufferByteLength = Buffer.byteLength;
-const slice = unbound(String.prototype.slice);
-const indexOf = unbound(String.prototype.indexOf);
-const lastIndexOf = unbound(String.prototype.lastIndexOf);
-const startsWith = unbound(String.prototype.startsWith);
-const replace = unbound(String.prototype.replace);
-const { exit, reallyExit } = process;
-const listenerCount = unbound(process.listenerCount);
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-const encoder = new TextEncoder();
-const define = (target, name, value) =>
-  defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
 
 // ---- The wire. Reads come from the event loop, or from here when something blocks.
 const pauseCell = new Int32Array(new SharedArrayBuffer(4));
@@ -77,6 +50,8 @@ let order = [];
 let nextId = 1;
 let onStart;
 let isWarm = false;
+// For a worker that is kept: what runs its cells.
+let session;
 
 const gone = () => apply(exit, process, [1]);
 
@@ -123,6 +98,8 @@ const sort = () => {
       const { id, result } = frame.answer;
       kept[id] = result;
       define(order, order.length, id);
+    } else if (session !== undefined && session.take(frame)) {
+      // It is the session's now.
     } else if (hasOwn(frame, "start") && onStart !== undefined) {
       onStart(frame.start);
     } else {
@@ -146,10 +123,13 @@ const deliver = () => {
     if (!(id in kept)) continue;
     const result = kept[id];
     delete kept[id];
+    if (session?.answered(id) === false) continue;
     if (hasOwn(result, "Err")) own.refuse(id, result.Err);
     else own.answer(id, result.Ok);
   }
+  session?.settled();
   rest();
+  session?.proceed();
 };
 let isDue = false;
 const deliverSoon = () => {
@@ -179,10 +159,12 @@ const setBlocking = canBlock ? unbound(handle.setBlocking) : undefined;
 socket.on("end", () => gone());
 socket.on("error", () => gone());
 
+const hasPendingCalls = () => (session === undefined ? own.hasPendingCalls() : session.hasPendingCalls());
+
 // The socket keeps the process alive only while an answer is awaited.
 let isHeld = true;
 const rest = () => {
-  if (isHeld && onStart === undefined && !own.hasPendingCalls()) {
+  if (isHeld && onStart === undefined && session?.isIdle() !== true && !hasPendingCalls()) {
     isHeld = false;
     unref(socket);
   }
@@ -192,7 +174,7 @@ const hold = () => {
     isHeld = true;
     ref(socket);
   }
-  if (isSettled()) drain();
+  if (session === undefined && isSettled()) drain();
 };
 let drainTimer;
 const drain = () => {
@@ -221,6 +203,11 @@ const readNow = () => {
   return true;
 };
 const blocked = new Uint8Array(READ_BYTES);
+
+// After a cell that was stopped while it blocked.
+const unblock = () => {
+  if (canBlock) setBlocking(handle, false);
+};
 
 const waitRead = () => {
   if (!canBlock) {
@@ -294,6 +281,7 @@ const own = {
     define(target, name, name === "stack" ? `${target.name}: ${target.message}\n${ownFrames(value)}` : value),
   describe: (error) => describe(error),
 };
+const { begin, blame, describe, ownFrames, threwText, thrownText, workIn } = errorsOf(own);
 
 const native = {
   __proto__: null,
@@ -309,7 +297,10 @@ const native = {
     }
     const id = nextId;
     nextId = (nextId + 1) >>> 0;
+    // What goes on of a cell that was stopped waits for ever.
+    if (session?.isStopped() === true) return id;
     send(`{"ask":{"id":${id},"ask":${text}}}`);
+    session?.asked(id);
     hold();
     return id;
   },
@@ -317,122 +308,18 @@ const native = {
   wait: (id) => {
     sort();
     while (!(id in kept)) {
+      session?.check();
       waitRead();
       sort();
     }
     const result = kept[id];
     delete kept[id];
+    session?.answered(id);
     deliverSoon();
     return hasOwn(result, "Err")
       ? { ok: false, error: result.Err }
       : { ok: true, result: result.Ok };
   },
-};
-
-// ---- Errors, as the host is told of them.
-const safely = (read) => {
-  try {
-    return read();
-  } catch {
-    return undefined;
-  }
-};
-const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
-const readText = (object, key) => {
-  const value = safely(() => object[key]);
-  return typeof value === "string" ? value : undefined;
-};
-
-// One line for a thrown value: a plain Error is its message, others carry their name.
-const describe = (error) => {
-  if (!isObject(error)) return own.wellFormed(typeof error === "string" ? error : own.inspect(error));
-  const message = readText(error, "message");
-  const name = readText(error, "name") ?? "Error";
-  if (message === undefined) return own.wellFormed(own.inspect(error));
-  if (message === "") return own.wellFormed(name);
-  return own.wellFormed(name === "Error" ? message : `${name}: ${message}`);
-};
-
-const SHIM = import.meta.url;
-const SHIM_DIR = path.dirname(fileURLToPath(SHIM)) + "/";
-let workspace = "/";
-let shift;
-
-// `    at name (main.mjs:3:7)`, `    at async main.mjs:3:7`, `    at file:///w/lib.mjs:1:2`
-const frameOf = (line) => {
-  const at = indexOf(line, "    at ") === 0 ? slice(line, 7) : undefined;
-  if (at === undefined) return undefined;
-  const open = lastIndexOf(at, " (");
-  let name = open === -1 ? "" : slice(at, 0, open);
-  let place = open === -1 ? at : slice(at, open + 2, -1);
-  if (startsWith(place, "async ")) place = slice(place, 6);
-  if (startsWith(name, "async ")) name = slice(name, 6);
-  const beforeColumn = lastIndexOf(place, ":");
-  const beforeLine = lastIndexOf(place, ":", beforeColumn - 1);
-  const lineNumber = +slice(place, beforeLine + 1, beforeColumn);
-  let column = +slice(place, beforeColumn + 1);
-  let file = slice(place, 0, beforeLine);
-  if (!(lineNumber >= 1 && column >= 1) || beforeLine < 1) return undefined;
-  if (startsWith(file, "file://")) file = slice(file, 7);
-  const isMain = file === CODE;
-  if (isMain && shift?.line === lineNumber && column > shift.column) {
-    column = max(column - shift.by, shift.column);
-  }
-  if (!isMain) {
-    if (file[0] !== "/" || startsWith(file, SHIM_DIR) || !startsWith(file, workspace)) return undefined;
-    file = slice(file, workspace.length);
-  }
-  const shown = name === "" ? "<anonymous>" : name;
-  return { isMain, line: lineNumber, column, raw: line, text: `at ${shown} (${file}:${lineNumber}:${column})` };
-};
-
-const framesOf = (stack) => {
-  const frames = [];
-  let from = 0;
-  while (from < stack.length && frames.length < 100) {
-    const newline = indexOf(stack, "\n", from);
-    const to = newline === -1 ? stack.length : newline;
-    const frame = frameOf(slice(stack, from, to));
-    if (frame !== undefined) define(frames, frames.length, frame);
-    from = to + 1;
-  }
-  return frames;
-};
-
-const ownFrames = (stack) => {
-  if (typeof stack !== "string") return "";
-  const frames = framesOf(stack);
-  let text = "";
-  for (let i = 0; i < frames.length; i++) text += (i === 0 ? "" : "\n") + frames[i].raw;
-  return text;
-};
-
-const cut = (text) => own.wellFormed(slice(text, 0, MESSAGE_CHARS));
-const quoted = (text) => stringify(cut(text));
-const threwText = (code, message, at, stack) => {
-  const position =
-    at === undefined ? "null" : `{"line":${at.line},"column":${at.column}}`;
-  const frames = stack === undefined || stack === "" ? "null" : quoted(stack);
-  return `{"threw":{"code":"${code}","message":${quoted(message)},"at":${position},"stack":${frames}}}`;
-};
-
-const thrownText = (error) => {
-  const stack = isObject(error) ? readText(error, "stack") : undefined;
-  const frames = stack === undefined ? [] : framesOf(stack);
-  let at;
-  let text = "";
-  for (let i = 0; i < frames.length && i < MAX_FRAMES; i++) {
-    if (at === undefined && frames[i].isMain) at = frames[i];
-    text += (i === 0 ? "" : "\n") + frames[i].text;
-  }
-  const code = own.toolCode(error);
-  if (at === undefined && error === importing.error) {
-    at = importing.at;
-    text = `at <main> (${CODE}:${at.line}:${at.column})`;
-  }
-  // The code says what kind of error it is; a tool's error need not say it again.
-  const message = (code === undefined ? undefined : readText(error, "message")) ?? describe(error);
-  return threwText(code ?? "RUNTIME_ERROR", message, at, text);
 };
 
 // ---- The guest's code: how it begins, and what came of it.
@@ -442,7 +329,6 @@ const OVER = 2;
 let state = PENDING;
 let value;
 let isDrained = false;
-const importing = { error: undefined, at: undefined };
 const isSettled = () => state !== PENDING;
 
 // Said once, whatever follows.
@@ -474,7 +360,7 @@ const plain = (collection) => {
   return object;
 };
 
-const resultText = () => {
+const resultText = (value) => {
   if (value === undefined) return '{"returned":null}';
   const serialisation = (message) => threwText("SERIALIZATION_ERROR", message);
   let text;
@@ -499,8 +385,9 @@ const resultText = () => {
 };
 
 const finish = (code) => {
+  if (session !== undefined) return;
   if (state === RETURNED) {
-    const text = resultText();
+    const text = resultText(value);
     conclude(text);
     if (startsWith(text, '{"threw"')) process.exitCode = 1;
   } else if (state === PENDING && isDrained) {
@@ -528,52 +415,67 @@ const importAll = async (imports) => {
       }
       define(namespaces, i, namespace);
     } catch (error) {
-      importing.error = error;
-      importing.at = { line, column };
+      blame(error, { line, column });
       throw error;
     }
   }
   return namespaces;
 };
 
-const run = async (job) => {
-  workspace = process.cwd();
-  const file = path.join(workspace, CODE);
-  if (workspace !== "/") workspace += "/";
+// What a code finds out about itself.
+const metaOf = (file) => {
   const url = pathToFileURL(file).href;
-  process.argv = [process.argv[0], file];
-  process.execArgv = [];
-  const require = createRequire(file);
-  define(globalThis, "require", require);
-  define(globalThis, "input", job.input);
-  const servers = [];
-  for (let i = 0; i < job.servers.length; i++) {
-    const name = job.servers[i];
-    servers[i] = [name, replace(name, /[^A-Za-z0-9_]/g, "_")];
-  }
-  own.addServers(servers);
-  const meta = {
+  return {
     __proto__: null,
     dirname: path.dirname(file),
     filename: file,
     resolve: (specifier) => import.meta.resolve(specifier, url),
     url,
   };
+};
+
+const setUp = (job) => {
+  const folder = process.cwd();
+  workIn(folder === "/" ? folder : folder + "/");
+  const file = path.join(folder, CODE);
+  process.execArgv = [];
+  define(globalThis, "require", createRequire(file));
+  const servers = [];
+  for (let i = 0; i < job.servers.length; i++) {
+    const name = job.servers[i];
+    servers[i] = [name, replace(name, /[^A-Za-z0-9_]/g, "_")];
+  }
+  own.addServers(servers);
+  return file;
+};
+const give = (file, { input, args }) => {
+  process.argv = [process.argv[0], file];
+  for (let i = 0; i < (args?.length ?? 0); i++) define(process.argv, i + 2, args[i]);
+  define(globalThis, "input", input);
+};
+
+const flawText = (flaw) => {
+  const isFlaw = flaw instanceof Flaw;
+  const at = isFlaw && flaw.line !== undefined ? flaw : undefined;
+  return threwText("SYNTAX_ERROR", isFlaw ? flaw.message : describe(flaw), at);
+};
+
+const run = async (job) => {
+  const file = setUp(job);
+  give(file, job);
   let program;
   try {
     program = compile(job.code);
   } catch (flaw) {
-    const isFlaw = flaw instanceof Flaw;
-    const at = isFlaw && flaw.line !== undefined ? flaw : undefined;
-    conclude(threwText("SYNTAX_ERROR", isFlaw ? flaw.message : describe(flaw), at));
+    conclude(flawText(flaw));
     return apply(exit, process, [1]);
   }
-  shift = program.shift;
+  begin(CODE, program.shifts);
   send('"compiled"');
   try {
     const namespaces = program.imports.length === 0 ? undefined : await importAll(program.imports);
     const main = program.main;
-    value = await main(meta, namespaces);
+    value = await main(metaOf(file), namespaces);
     state = RETURNED;
   } catch (error) {
     return fail(error);
@@ -581,66 +483,45 @@ const run = async (job) => {
   if (own.hasPendingCalls()) drain();
 };
 
-// ---- Pictures.
-const magic = (bytes) => {
-  const is = (at, text) => {
-    for (let i = 0; i < text.length; i++) if (bytes[at + i] !== codeAt(text, i)) return false;
-    return true;
-  };
-  if (is(0, "\x89PNG\r\n\x1a\n")) return "image/png";
-  if (is(0, "\xff\xd8\xff")) return "image/jpeg";
-  if (is(0, "GIF8")) return "image/gif";
-  if (is(0, "RIFF") && is(8, "WEBP")) return "image/webp";
-  return undefined;
-};
-const codeAt = unbound(String.prototype.charCodeAt);
-
-const isView = ArrayBuffer.isView;
-const imageBytes = (image) => {
-  if (isView(image)) return bufferFrom(image.buffer, image.byteOffset, image.byteLength);
-  if (isAnyArrayBuffer(image)) return bufferFrom(image);
-  if (typeof image !== "string") {
-    throw new TypeError("emit takes bytes, a path or a data: URL, not " + own.kindOf(image));
-  }
-  if (!startsWith(image, "data:")) return readFileSync(image);
-  const comma = indexOf(image, ",");
-  const isBase64 = indexOf(slice(image, 0, comma), ";base64") !== -1;
-  if (comma === -1 || !isBase64) throw new TypeError("emit reads data: URLs in base64 only");
-  return bufferFrom(slice(image, comma + 1), "base64");
-};
-const emit = (image) => {
-  const bytes = imageBytes(image);
-  const mime = magic(bytes);
-  if (mime === undefined) throw new TypeError("emit shows png, jpeg, gif and webp pictures; this is none");
-  const length = getLength(bytes);
-  if (length > IMAGE_BYTES) {
-    throw new RangeError(`the picture is ${length} bytes; at most ${IMAGE_BYTES} are allowed`);
-  }
-  send(`{"image":{"mime":"${mime}","base64":"${base64Slice(bytes, 0, length)}"}}`);
-};
-define(globalThis, "emit", emit);
-
 // ---- Warm: everything is loaded, and has run once, before there is a job.
-const tools = path.join(SHIM_DIR, "tools.js");
-new vm.Script(readFileSync(tools, "utf8"), { filename: tools }).runInThisContext()(native, own);
+for (const name of ["tools.js", "kept.js"]) {
+  const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
+  new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
+}
+define(globalThis, "emit", emitBy(own, send));
 process.on("beforeExit", () => {
+  if (session !== undefined) return session.drained();
   isDrained = true;
 });
 process.on("exit", finish);
 process.on("uncaughtException", (error) => {
   // A guest that listens itself has dealt with it.
-  if (listenerCount(process, "uncaughtException") === 1) fail(error);
+  if (listenerCount(process, "uncaughtException") !== 1) return;
+  if (session !== undefined) session.uncaught(error);
+  else fail(error);
 });
 void process.stdout;
 void process.stderr;
 Error.stackTraceLimit = 40;
+findPackages();
 compile("import fs from 'node:fs'; import.meta.url; 1");
 await load("node:fs");
 
 onStart = (job) => {
   onStart = undefined;
-  run(job);
+  if (job.is_session) keepFor(job);
+  else run(job);
   rest();
+};
+
+// Cells that come before all is loaded wait in the session's own queue.
+const keepFor = (job) => {
+  setUp(job);
+  session = startSession({
+    send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, own,
+    errors: { begin, thrownText, threwText },
+    STUCK, DRAIN_MS,
+  });
 };
 isWarm = true;
 deliver();

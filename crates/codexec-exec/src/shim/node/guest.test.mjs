@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
 const FLAGS = [
   "--no-warnings",
+  "--no-force-async-hooks-checks",
   "--expose-internals",
   "--experimental-vm-modules",
   "--experimental-import-meta-resolve",
@@ -262,6 +263,10 @@ checkAsks("every way to call asks the same", [
   ["await resources.list()", { resources: { server: null } }],
   ["await resources.read('s', 'x://y')", { read_resource: { server: "s", uri: "x://y" } }],
   ["await prompts.get('s', 'p', {a: 'b'})", { prompt: { server: "s", name: "p", args: { a: "b" } } }],
+  ["await scripts.run('x', {input: 1})", { own: { name: "run_script", args: { name: "x", input: 1 } } }],
+  ["await sessions.send('s', '1')", { own: { name: "send_to_session", args: { session_id: "s", code: "1" } } }],
+  ["await packages.install('a', 'node')", { own: { name: "install_package", args: { package: "a", language: "node" } } }],
+  ["await logs.search()", { own: { name: "search_execution_logs", args: {} } }],
 ]);
 
 check("answers arrive as they are", [

@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import vm from "node:vm";
+import { rewrite } from "./declarations.mjs";
 
 // The name under which stacks know the guest's code.
 export const CODE = "main.mjs";
@@ -50,18 +51,34 @@ const loadFrom = async (specifier, _script, attributes) => {
   return keys.length === 0 ? import(url) : import(url, { with: attributes, assert: attributes });
 };
 const importModuleDynamically = defaultLoader ?? loadFrom;
-const script = (text, lineOffset) =>
-  new vm.Script(text, { filename: CODE, lineOffset, importModuleDynamically }).runInThisContext();
+const script = (text, lineOffset, filename = CODE) =>
+  new vm.Script(text, { filename, lineOffset, importModuleDynamically }).runInThisContext();
 
 // The guest's own `import(..)`, for its static imports.
 export const load = script("(specifier, options) => import(specifier, options)", -1);
 
 /**
  * `main` is an async function of `import.meta` and a list of module namespaces, those of
- * `imports`: `{ specifier, options, names, line, column }`. `shift` tells where, and by how much, the rest
- * of a line was moved to the right.
+ * `imports`: `{ specifier, options, names, line, column }`. `shifts` tells where, and by how much,
+ * the rest of a line was moved to the right.
  */
 export const compile = (code) => {
+  const { body, head, imports, shifts } = prepare(code, CODE, false);
+  const main = wrapped(body, head, CODE);
+  return { main: main(), imports, shifts };
+};
+
+/**
+ * The same for one cell of a session, under this file's name: what it declares at the top is
+ * declared for all cells. `names` are these; `makeMain` gives `main`, to which the properties of
+ * `shadow` hide globals, if there is one.
+ */
+export const compileCell = (code, file) => {
+  const { body, head, imports, shifts, names } = prepare(code, file, true);
+  return { makeMain: (shadow) => wrapped(body, head, file, shadow !== undefined)(shadow), imports, shifts, names };
+};
+
+const prepare = (code, file, isCell) => {
   let tree;
   try {
     tree = parse?.(code, PARSING);
@@ -70,14 +87,20 @@ export const compile = (code) => {
     if (!isBody(code)) throw flawOf(error);
   }
   const text = code.startsWith("#!") ? "//" + code.slice(2) : code;
-  const { body, head, imports, shift } =
-    tree === undefined ? { body: text, head: "", imports: [], shift: undefined } : edit(text, tree);
-  if (tree === undefined && !isBody(text)) throw engineFlaw(text);
-  const first = `({"<main>": async function (import_meta, $imports) {"use strict";${head}\n`;
+  if (tree !== undefined) return edit(text, tree, isCell);
+  if (!isBody(text)) throw engineFlaw(text, file);
+  return { body: text, head: "", imports: [], shifts: [], names: [] };
+};
+
+// A function that makes the function; a strict one may stand in a `with`, where it sees the names
+// of that object before the globals.
+const wrapped = (body, head, file, isShadowed = false) => {
+  const [before, after] = isShadowed ? ["with($shadow){return", "}"] : ["return", ""];
+  const first = `(function ($shadow){${before}({"<main>": async function (import_meta, $imports, $named) {"use strict";${head}\n`;
   try {
-    return { main: script(`${first}${body}\n}})["<main>"]`, -1), imports, shift };
+    return script(`${first}${body}\n}})["<main>"]${after}})`, -1, file);
   } catch (error) {
-    throw engineFlawOf(error);
+    throw engineFlawOf(error, file);
   }
 };
 
@@ -96,27 +119,28 @@ const flawOf = (error) => {
   return new Flaw(message, error.loc.line, error.loc.column + 1);
 };
 
-const engineFlaw = (code) => {
+const engineFlaw = (code, file) => {
   try {
-    script(`(async function () {"use strict";\n${code}\n})`, -1);
+    script(`(async function () {"use strict";\n${code}\n})`, -1, file);
   } catch (error) {
-    return engineFlawOf(error);
+    return engineFlawOf(error, file);
   }
   return new Flaw("this is not the body of a function");
 };
 
 // The engine says where in the lines that it puts before the stack.
-const engineFlawOf = (error) => {
+const engineFlawOf = (error, file) => {
   const lines = String(error?.stack).split("\n");
-  const line = Number(lines[0].slice(CODE.length + 1));
-  const isPlaced = lines[0].startsWith(`${CODE}:`) && line >= 1 && lines[2]?.includes("^");
+  const line = Number(lines[0].slice(file.length + 1));
+  const isPlaced = lines[0].startsWith(`${file}:`) && line >= 1 && lines[2]?.includes("^");
   const message = `${error?.name}: ${error?.message}`;
   return isPlaced ? new Flaw(message, line, lines[2].indexOf("^") + 1) : new Flaw(message);
 };
 
-const edit = (code, tree) => {
+const edit = (code, tree, isCell) => {
   const edits = [];
   const imports = [];
+  const names = [];
   let head = "";
   const blank = (from, to, text = "") =>
     edits.push({ from, to, text: text + code.slice(from + text.length, to).replace(/[^\n\r]/g, " ") });
@@ -130,7 +154,8 @@ const edit = (code, tree) => {
   for (const node of tree.body) {
     switch (node.type) {
       case "ImportDeclaration": {
-        head += bindings(node.specifiers, importFrom(node), imports.length - 1);
+        head += bindings(node.specifiers, importFrom(node), imports.length - 1, isCell ? "" : "const ");
+        if (isCell) for (const { local } of node.specifiers) names.push(local.name);
         blank(node.start, node.end);
         break;
       }
@@ -153,8 +178,9 @@ const edit = (code, tree) => {
     }
   }
   if (/import\s*\.\s*meta/.test(code)) renameMeta(tree, (node) => blank(node.start, node.end, "import_meta"));
-  const shift = returnLast(tree.body, edits);
-  return { body: applied(code, edits), head, imports, shift };
+  if (isCell) head += rewrite(tree.body, edits, names);
+  returnLast(tree.body, edits);
+  return { body: applied(code, edits), head, imports, shifts: shiftsOf(edits), names };
 };
 
 const optionsOf = (attributes) => {
@@ -165,16 +191,16 @@ const optionsOf = (attributes) => {
 };
 
 // Part of the wrapper's first line: the names of one import declaration.
-const bindings = (specifiers, names, index) => {
+const bindings = (specifiers, names, index, word) => {
   let text = "";
   for (const { type, local, imported } of specifiers) {
     if (type === "ImportNamespaceSpecifier") {
-      text += `const ${local.name} = $imports[${index}];`;
+      text += `${word}${local.name} = $imports[${index}];`;
       continue;
     }
     const name = type === "ImportDefaultSpecifier" ? "default" : (imported.name ?? imported.value);
     names.push(name);
-    text += `const ${local.name} = $imports[${index}][${JSON.stringify(name)}];`;
+    text += `${word}${local.name} = $imports[${index}][${JSON.stringify(name)}];`;
   }
   return text;
 };
@@ -202,10 +228,17 @@ const returnLast = (body, edits) => {
   let last = body.length - 1;
   while (last >= 0 && UNSEEN[body[last].type]) last--;
   const node = body[last];
-  if (node?.type !== "ExpressionStatement") return undefined;
-  edits.push({ from: node.start, to: node.start, text: RETURN });
-  const { line, column } = node.loc.start;
-  return { line, column: column + 1, by: RETURN.length };
+  if (node?.type !== "ExpressionStatement") return;
+  edits.push({ from: node.start, to: node.start, text: RETURN, moved: node.loc.start });
+};
+
+// What an edit adds, and where, for whoever says where something stands; columns from one.
+const shiftsOf = (edits) => {
+  const shifts = [];
+  for (const { from, to, text, moved } of edits) {
+    if (moved !== undefined) shifts.push({ line: moved.line, column: moved.column + 1, by: text.length - (to - from) });
+  }
+  return shifts;
 };
 
 const applied = (code, edits) => {

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
+from codexec_guest_kept import kept
 from codexec_guest_values import plain
 from codexec_guest_wire import Encoder, encode_json, utf8
 
@@ -374,6 +375,7 @@ def api(wire, servers):
         "progress": progress,
         "resources": Resources(wire),
         "prompts": Prompts(wire),
+        **kept(wire, _args),
     }
     for alias, server in tools._aliases.items():
         names["mcp_" + alias] = server

@@ -75,6 +75,62 @@ class Calls(unittest.TestCase):
             ],
         )
 
+    def test_what_is_kept(self):
+        def own(tool, **args):
+            return {"own": {"name": tool, "args": args}}
+
+        asks = self.asked(
+            """
+            await sessions.start("python"); sessions.send("s", "1", timeout_ms=5).result()
+            await sessions.list(); await sessions.snapshot("a"); await sessions.snapshots()
+            await sessions.restore("a"); await sessions.close("s")
+            await scripts.run("x", args=["a"], input={"n": 1}); await scripts.get("x", 2)
+            await scripts.run("x", {"input": 1})
+            await scripts.save("x", "1"); await scripts.save_and_run({"name": "x", "code": "1"})
+            await scripts.saveAndRun("x", None, code="1")
+            await scripts.list(); await scripts.search("a"); await scripts.delete("a")
+            await packages.install("a", "python"); await packages.list(session_id="s")
+            await logs.search("pandas", limit=5); await logs.search(); await logs.get("e")
+            await tools.logs.search()
+            """
+        )
+        self.assertEqual(
+            asks,
+            [
+                own("start_session", language="python"),
+                own("send_to_session", session_id="s", code="1", timeout_ms=5),
+                own("list_sessions"),
+                own("snapshot_session", name="a"),
+                own("list_snapshots"),
+                own("restore_session", name="a"),
+                own("close_session", session_id="s"),
+                own("run_script", name="x", args=["a"], input={"n": 1}),
+                own("get_script", name="x", version=2),
+                own("run_script", name="x", input=1),
+                own("save_script", name="x", code="1"),
+                own("save_and_run_script", name="x", code="1"),
+                own("save_and_run_script", name="x", code="1"),
+                own("list_scripts"),
+                own("search_scripts", query="a"),
+                own("delete_script", name="a"),
+                own("install_package", package="a", language="python"),
+                own("list_packages", session_id="s"),
+                own("search_execution_logs", query="pandas", limit=5),
+                own("search_execution_logs"),
+                own("get_execution_log", execution_id="e"),
+                {"tool": {"server": "logs", "tool": "search", "args": {}}},
+            ],
+        )
+        self.assertEqual(run("[repr(logs), repr(logs.get)]").value, ["<logs: search, get>", "<logs.get(execution_id, ..)>"])
+        for code, message in [
+            ("scripts.get('x', 1, 2)", "scripts.get takes name, version in order"),
+            ("logs.get('x', execution_id='y')", "logs.get was given execution_id twice"),
+            ("logs.get(object)", "the arguments of logs.get cannot be written as JSON"),
+        ]:
+            ran = run(code)
+            self.assertIn(message, ran.threw["message"])
+            self.assertEqual((ran.threw["code"], ran.asks), ("INVALID_ARGS", []), code)
+
     def test_other_asks(self):
         asks = self.asked(
             """

@@ -2,7 +2,7 @@ use codexec_types::{CallCode, Detail, ToolKind};
 
 use super::*;
 
-fn tool(server: &str, tool: &str, args: &str) -> Ask {
+pub(super) fn tool(server: &str, tool: &str, args: &str) -> Ask {
     Ask::Tool { server: server.to_owned(), tool: tool.to_owned(), args: json(args) }
 }
 
@@ -11,7 +11,7 @@ fn named(name: &str, args: &str) -> Ask {
 }
 
 #[track_caller]
-fn check_asks(code: &str, expected: &[Ask]) {
+pub(super) fn check_asks(code: &str, expected: &[Ask]) {
     let heard = javascript(code);
     assert!(heard.ending.is_ok(), "{code}: {:?}", heard.ending);
     assert_eq!(heard.asks, expected, "{code}");

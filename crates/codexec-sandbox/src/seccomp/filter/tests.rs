@@ -1,8 +1,8 @@
 use super::*;
-use crate::seccomp::{interpreter, programs};
+use crate::seccomp::{fetching, interpreter, programs};
 
 /// What the kernel would do with this call.
-fn judged(program: &[sock_filter], machine: u32, number: u32, argument: (u8, u32)) -> u32 {
+fn judged(program: &[sock_filter], machine: u32, number: u32, arguments: &[(u8, u32)]) -> u32 {
     let (mut at, mut loaded) = (0, 0);
     for _ in 0..1_000 {
         let step = &program[at];
@@ -13,8 +13,10 @@ fn judged(program: &[sock_filter], machine: u32, number: u32, argument: (u8, u32
                 loaded = match step.k {
                     NUMBER => number,
                     MACHINE => machine,
-                    k if k == ARGUMENTS + 8 * u32::from(argument.0) => argument.1,
-                    _ => 0,
+                    k => {
+                        let is_this = |(at, _): &&(u8, u32)| k == ARGUMENTS + 8 * u32::from(*at);
+                        arguments.iter().find(is_this).map_or(0, |(_, value)| *value)
+                    }
                 }
             }
             JUMP => at += step.k as usize,
@@ -31,12 +33,12 @@ fn judged(program: &[sock_filter], machine: u32, number: u32, argument: (u8, u32
 #[test]
 fn every_call_is_judged_as_its_list_says() {
     let here = machine().expect("a machine that we know");
-    for list in [interpreter::list(), programs::list()] {
+    for list in [interpreter::list(), programs::list(), fetching::list()] {
         let program = compile(&list).expect("a program");
         let numbers = (0..1_000).chain([0x4000_0000, 0x4000_0001, u32::MAX]);
         for number in numbers {
             let (refused, unknown) = (ERROR | 1, ERROR | 38);
-            let judge = |argument| judged(&program, here, number, argument);
+            let judge = |argument| judged(&program, here, number, &[argument]);
             match list.get(&number) {
                 None => assert_eq!(judge((0, 0)), refused, "{number}"),
                 Some(Verdict::Allowed) => assert_eq!(judge((0, 0)), ALLOW, "{number}"),
@@ -57,8 +59,42 @@ fn every_call_is_judged_as_its_list_says() {
                         assert_eq!(judge((*argument, value)), refused, "{number} {value}");
                     }
                 }
+                // Below, by name.
+                Some(Verdict::Fits(_)) => {
+                    assert_eq!(i64::from(number), libc::SYS_socket);
+                }
             }
-            assert_eq!(judged(&program, 3, number, (0, 0)), KILL_PROCESS);
+            assert_eq!(judged(&program, 3, number, &[]), KILL_PROCESS);
         }
+    }
+}
+
+#[test]
+fn whoever_fetches_has_tcp_and_unix_sockets_and_no_others() {
+    let here = machine().expect("a machine that we know");
+    let program = compile(&fetching::list()).expect("a program");
+    let socket = u32::try_from(libc::SYS_socket).expect("a number");
+    let judge = |family: i32, kind: i32, protocol: i32| {
+        let arguments = [(0, family), (1, kind), (2, protocol)];
+        let arguments = arguments.map(|(at, value)| (at, value.unsigned_abs()));
+        judged(&program, here, socket, &arguments)
+    };
+    use libc::{AF_INET, AF_INET6, AF_UNIX, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM};
+    for family in [AF_INET, AF_INET6] {
+        for flags in [0, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_CLOEXEC | SOCK_NONBLOCK] {
+            for protocol in [0, libc::IPPROTO_TCP] {
+                assert_eq!(judge(family, SOCK_STREAM | flags, protocol), ALLOW);
+            }
+            for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_SEQPACKET] {
+                assert_eq!(judge(family, kind | flags, 0), ERROR | 1, "{kind}");
+            }
+        }
+        for protocol in [libc::IPPROTO_MPTCP, libc::IPPROTO_SCTP, libc::IPPROTO_DCCP, 1, 255] {
+            assert_eq!(judge(family, SOCK_STREAM, protocol), ERROR | 1, "{protocol}");
+        }
+    }
+    assert_eq!(judge(AF_UNIX, libc::SOCK_DGRAM, 0), ALLOW);
+    for family in [libc::AF_NETLINK, libc::AF_PACKET, libc::AF_VSOCK, libc::AF_ALG, 0] {
+        assert_eq!(judge(family, SOCK_STREAM, 0), ERROR | 1, "{family}");
     }
 }

@@ -4,13 +4,13 @@
 use serde_json::{Map, Value};
 
 /// The arguments of one call. What is not taken by [`Fields::finish`] is unknown.
-pub(super) struct Fields {
+pub(crate) struct Fields {
     values: Map<String, Value>,
     known: Vec<&'static str>,
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(super) enum FieldError {
+pub(crate) enum FieldError {
     #[error("{field}: {problem}; {allowed}")]
     Wrong { field: String, problem: String, allowed: String },
     #[error("{}: unknown; {}", .unknown.join(", "), allowed(.known))]
@@ -18,11 +18,11 @@ pub(super) enum FieldError {
 }
 
 impl Fields {
-    pub(super) fn new(values: Map<String, Value>) -> Fields {
+    pub(crate) fn new(values: Map<String, Value>) -> Fields {
         Fields { values, known: Vec::new() }
     }
 
-    pub(super) fn text(&mut self, field: &'static str) -> Result<Option<String>, FieldError> {
+    pub(crate) fn text(&mut self, field: &'static str) -> Result<Option<String>, FieldError> {
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -30,7 +30,7 @@ impl Fields {
         }
     }
 
-    pub(super) fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
+    pub(crate) fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
         self.text(field)?.ok_or_else(|| FieldError::Wrong {
             field: field.to_owned(),
             problem: "it is missing".to_owned(),
@@ -39,7 +39,7 @@ impl Fields {
     }
 
     /// One of the words, given with what each stands for.
-    pub(super) fn choice<T: Copy>(
+    pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &'static str,
         choices: &[(&str, T)],
@@ -53,7 +53,7 @@ impl Fields {
             .ok_or_else(|| wrong(field, &Value::String(text), &allowed))
     }
 
-    pub(super) fn number(
+    pub(crate) fn number(
         &mut self,
         field: &'static str,
         range: std::ops::RangeInclusive<u64>,
@@ -69,7 +69,15 @@ impl Fields {
         }
     }
 
-    pub(super) fn texts(&mut self, field: &'static str) -> Result<Option<Vec<String>>, FieldError> {
+    pub(crate) fn truth(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
+        match self.take(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::Bool(truth)) => Ok(Some(truth)),
+            Some(other) => Err(wrong(field, &other, "it must be true or false")),
+        }
+    }
+
+    pub(crate) fn texts(&mut self, field: &'static str) -> Result<Option<Vec<String>>, FieldError> {
         let allowed = "it must be an array of strings";
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
@@ -85,12 +93,12 @@ impl Fields {
         }
     }
 
-    pub(super) fn take(&mut self, field: &'static str) -> Option<Value> {
+    pub(crate) fn take(&mut self, field: &'static str) -> Option<Value> {
         self.known.push(field);
         self.values.shift_remove(field)
     }
 
-    pub(super) fn finish(self) -> Result<(), FieldError> {
+    pub(crate) fn finish(self) -> Result<(), FieldError> {
         if self.values.is_empty() {
             return Ok(());
         }

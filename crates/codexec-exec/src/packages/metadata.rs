@@ -1,0 +1,121 @@
+//! What packages say of themselves in their files. They may say anything, so it is read with
+//! bounds, and nothing is done because of it but to show it.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
+
+use codexec_types::{Language, PackageName};
+
+/// A package that is there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Dist {
+    /// By which two spellings are told to be one.
+    pub(super) key: String,
+    pub(super) name: String,
+    pub(super) version: String,
+    /// The folder that says so, from the top.
+    folder: PathBuf,
+}
+
+const MAX_DISTS: usize = 5_000;
+/// The names stand in the first lines of what may be a whole manual.
+const METADATA_BYTES: u64 = 16 << 10;
+const JSON_BYTES: u64 = 1 << 20;
+const RECORD_BYTES: u64 = 16 << 20;
+const MAX_WORD_CHARS: usize = 128;
+
+/// The packages in a folder, by name.
+pub(super) fn installed(language: Language, folder: &Path) -> Vec<Dist> {
+    let mut dists = match language {
+        Language::Python => python(folder),
+        Language::Node => node(folder),
+        Language::JavaScript | Language::TypeScript | Language::Bash => Vec::new(),
+    };
+    dists.sort();
+    dists.dedup_by(|a, b| a.key == b.key);
+    dists
+}
+
+fn python(folder: &Path) -> Vec<Dist> {
+    let is_about_one = |name: &String| name.ends_with(".dist-info") || name.ends_with(".egg-info");
+    let read = |name: String| {
+        let about = ["METADATA", "PKG-INFO"]
+            .iter()
+            .find_map(|file| text(&folder.join(&name).join(file), METADATA_BYTES))?;
+        let field = |field: &str| {
+            let head = about.lines().take_while(|line| !line.trim().is_empty());
+            let mut values = head.filter_map(|line| line.strip_prefix(field));
+            values.next().and_then(word)
+        };
+        let (own, version) = (field("Name:")?, field("Version:")?);
+        let key = PackageName::parse(Language::Python, &own).ok()?.key();
+        Some(Dist { key, name: own, version, folder: PathBuf::from(name) })
+    };
+    names(folder).into_iter().filter(is_about_one).filter_map(read).collect()
+}
+
+fn node(folder: &Path) -> Vec<Dist> {
+    let scoped = |scope: &String| {
+        let inside = names(&folder.join(scope)).into_iter();
+        inside.map(|name| format!("{scope}/{name}")).collect::<Vec<_>>()
+    };
+    let all = names(folder)
+        .into_iter()
+        .flat_map(|name| if name.starts_with('@') { scoped(&name) } else { vec![name] });
+    let read = |name: String| {
+        let about = text(&folder.join(&name).join("package.json"), JSON_BYTES)?;
+        let about: serde_json::Value = serde_json::from_str(&about).ok()?;
+        let version = about.get("version").and_then(|version| word(version.as_str()?))?;
+        Some(Dist { key: name.clone(), folder: PathBuf::from(&name), name, version })
+    };
+    all.take(MAX_DISTS).filter_map(read).collect()
+}
+
+/// The files that an installed Python package lists as its own, from the top.
+pub(super) fn files_of(folder: &Path, dist: &Dist) -> Vec<PathBuf> {
+    let record = text(&folder.join(&dist.folder).join("RECORD"), RECORD_BYTES).unwrap_or_default();
+    let listed = record.lines().filter_map(|line| {
+        // Only the last two fields cannot hold a comma.
+        let path = line.rsplitn(3, ',').nth(2)?;
+        let path = PathBuf::from(path.trim_matches('"'));
+        let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+        is_inside.then_some(path)
+    });
+    listed.chain([dist.folder.clone()]).collect()
+}
+
+/// Whether an npm package wants to run something when it is installed.
+pub(super) fn has_scripts(folder: &Path, dist: &Dist) -> bool {
+    let own = folder.join(&dist.folder);
+    let about = text(&own.join("package.json"), JSON_BYTES).unwrap_or_default();
+    let about: serde_json::Value = serde_json::from_str(&about).unwrap_or_default();
+    let scripts = about.get("scripts");
+    let has = |name: &&str| scripts.and_then(|scripts| scripts.get(*name)).is_some();
+    ["preinstall", "install", "postinstall"].iter().any(has) || own.join("binding.gyp").is_file()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).take(MAX_DISTS).collect()
+}
+
+fn text(path: &Path, max_bytes: u64) -> Option<String> {
+    // A link stays inside; a pipe would not have been kept.
+    let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    found?;
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(max_bytes).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// One word that can be shown.
+fn word(text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_plain = |c: char| c.is_ascii_graphic();
+    let is_fine = !text.is_empty() && text.chars().all(is_plain) && text.len() <= MAX_WORD_CHARS;
+    is_fine.then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests;

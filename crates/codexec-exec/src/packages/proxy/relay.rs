@@ -1,0 +1,86 @@
+//! Bytes from one side to the other.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::All;
+use super::request::Head;
+
+const READ_BYTES: usize = 64 << 10;
+
+/// Until both sides are done.
+pub(super) async fn relay(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    all: &All,
+) -> io::Result<()> {
+    let (mut from_client, mut to_client) = client.split();
+    let (mut from_server, mut to_server) = server.split();
+    let up = pass(&mut from_client, &mut to_server, u64::MAX, all);
+    let down = pass(&mut from_server, &mut to_client, u64::MAX, all);
+    tokio::try_join!(up, down).map(drop)
+}
+
+/// THREAT[PKG-3]: a side that neither sends nor takes is not waited for.
+async fn pass(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+    mut left: u64,
+    all: &All,
+) -> io::Result<()> {
+    let idle = all.reach.idle;
+    let mut bytes = Vec::with_capacity(READ_BYTES);
+    while left > 0 {
+        bytes.clear();
+        let count = timeout(idle, from.read_buf(&mut bytes)).await??;
+        if count == 0 {
+            break;
+        }
+        let count = usize::try_from(left).map_or(count, |left| count.min(left));
+        left -= count as u64;
+        all.count(count)?;
+        timeout(idle, to.write_all(bytes.get(..count).unwrap_or_default())).await??;
+    }
+    timeout(idle, to.shutdown()).await?
+}
+
+/// The answer to a plain request: its head says that the connection ends with it, whatever the
+/// server wrote, so that nothing is asked behind it.
+pub(super) async fn fetch(
+    request: &str,
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    all: &All,
+) -> io::Result<()> {
+    let idle = all.reach.idle;
+    all.count(request.len())?;
+    timeout(idle, server.write_all(request.as_bytes())).await??;
+    let head = timeout(idle, Head::read(server)).await??;
+    let head = head.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+    let headers = head.headers().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
+    let mut text = head.lines.first().cloned().unwrap_or_default() + "\r\n";
+    let mut left = u64::MAX;
+    for (name, line, value) in headers {
+        match name.as_str() {
+            "connection" | "keep-alive" | "proxy-connection" => continue,
+            "content-length" => left = value.parse().map_err(io::Error::other)?,
+            _ => {}
+        }
+        text.push_str(line);
+        text.push_str("\r\n");
+    }
+    if request.starts_with("HEAD ") {
+        left = 0;
+    }
+    text.push_str("Connection: close\r\n\r\n");
+    let rest = usize::try_from(left).map_or(head.rest.len(), |left| left.min(head.rest.len()));
+    all.count(text.len() + rest)?;
+    timeout(idle, client.write_all(text.as_bytes())).await??;
+    let first = head.rest.get(..rest).unwrap_or_default();
+    timeout(idle, client.write_all(first)).await??;
+    let left = if left == u64::MAX { left } else { left - rest as u64 };
+    pass(server, client, left, all).await
+}

@@ -1,0 +1,168 @@
+//! What an installer asks the proxy for. It may be anything: code of a package may have written
+//! it. What is passed on is written anew from what was understood, byte by byte.
+
+use std::io;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+
+use crate::packages::address::Host;
+
+/// All of a head, and its lines.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+const MAX_LINES: usize = 64;
+
+/// The lines of a request or a response up to its body.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) lines: Vec<String>,
+    /// What came behind it already.
+    pub(super) rest: Vec<u8>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// A tunnel, for https.
+    Connect(Host),
+    Fetch(Fetch),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fetch {
+    method: &'static str,
+    host: Host,
+    /// As the client wrote host and port, and what follows.
+    authority: String,
+    path: String,
+    headers: Vec<String>,
+}
+
+/// Between two machines only, or for us; the host is written anew.
+const NOT_PASSED_ON: &[&str] = &[
+    "connection",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+];
+
+impl Head {
+    /// `None` when nothing comes.
+    pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Head>> {
+        let bad = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        let mut bytes = Vec::new();
+        loop {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                return if bytes.is_empty() { Ok(None) } else { bad("the head has no end") };
+            }
+            if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
+                let rest = bytes.split_off(end + 4);
+                bytes.truncate(end);
+                return match Head::lines(bytes) {
+                    Some(lines) => Ok(Some(Head { lines, rest })),
+                    None => bad("the head is not one of HTTP"),
+                };
+            }
+            if bytes.len() > MAX_HEAD_BYTES {
+                return bad("the head is too long");
+            }
+        }
+    }
+
+    /// THREAT[PKG-2]: a line ends in one way only, and holds nothing that somebody else could
+    /// take for an end.
+    fn lines(bytes: Vec<u8>) -> Option<Vec<String>> {
+        let text = String::from_utf8(bytes).ok()?;
+        let lines: Vec<String> = text.split("\r\n").map(str::to_owned).collect();
+        let is_plain = |b: u8| (b' '..=b'~').contains(&b) || b == b'\t';
+        let is_fine =
+            lines.len() <= MAX_LINES && lines.iter().all(|line| line.bytes().all(is_plain));
+        is_fine.then_some(lines)
+    }
+
+    /// The header lines, each with its name in lower case. `None` if one has none.
+    pub(super) fn headers(&self) -> Option<Vec<(String, &str, &str)>> {
+        let header = |line: &'_ String| -> Option<usize> {
+            let colon = line.find(':')?;
+            let name = line.get(..colon)?;
+            let is_token = |b: u8| b.is_ascii_alphanumeric() || b"-_.!#$%&'*+^`|~".contains(&b);
+            (!name.is_empty() && name.bytes().all(is_token)).then_some(colon)
+        };
+        let read = |line| {
+            let colon = header(line)?;
+            let (name, value) = line.split_at(colon);
+            let value = value.strip_prefix(':').unwrap_or_default().trim();
+            Some((name.to_ascii_lowercase(), line.as_str(), value))
+        };
+        self.lines.iter().skip(1).map(read).collect()
+    }
+}
+
+impl Request {
+    pub(super) fn parse(head: &Head) -> Result<Request, &'static str> {
+        let first = head.lines.first().map(String::as_str).unwrap_or_default();
+        let parts: Vec<&str> = first.split(' ').collect();
+        let unclear = "the first line is not a method, an address and a version";
+        let &[method, target, version] = parts.as_slice() else { return Err(unclear) };
+        if first.contains('\t') {
+            return Err(unclear);
+        }
+        if !["HTTP/1.1", "HTTP/1.0"].contains(&version) {
+            return Err("only HTTP/1 is spoken here");
+        }
+        let headers = head.headers().ok_or("a header has no name")?;
+        let has_body = headers.iter().any(|(name, _, value)| {
+            name == "transfer-encoding" || (name == "content-length" && *value != "0")
+        });
+        // One request a connection: what stands behind it is nobody's.
+        if has_body || !head.rest.is_empty() {
+            return Err("a request has no body here, and nothing behind it");
+        }
+        let method = match method {
+            "CONNECT" => {
+                let host = Host::read(target, 0).filter(|host| host.port() != 0);
+                return host.map(Request::Connect).ok_or("CONNECT takes a host and a port");
+            }
+            "GET" => "GET",
+            "HEAD" => "HEAD",
+            _ => return Err("only CONNECT, GET and HEAD are let through"),
+        };
+        let unread = "the address is not like http://host/path";
+        let rest = target.strip_prefix("http://").ok_or(unread)?;
+        let (authority, path) = match rest.find('/') {
+            Some(slash) => rest.split_at(slash),
+            None => (rest, "/"),
+        };
+        let host = Host::read(authority, 80).ok_or(unread)?;
+        let passed = headers.iter().filter(|(name, ..)| !NOT_PASSED_ON.contains(&name.as_str()));
+        let headers = passed.map(|(_, line, _)| (*line).to_owned()).collect();
+        let (authority, path) = (authority.to_ascii_lowercase(), path.to_owned());
+        Ok(Request::Fetch(Fetch { method, host, authority, path, headers }))
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        match self {
+            Request::Connect(host) => host,
+            Request::Fetch(fetch) => &fetch.host,
+        }
+    }
+}
+
+impl Fetch {
+    /// What the server gets; another proxy has to be told where to, and who we are.
+    pub(super) fn for_server(&self, proxied: Option<&str>) -> String {
+        let Fetch { method, authority, path, .. } = self;
+        let place = if proxied.is_some() { format!("http://{authority}") } else { String::new() };
+        let mut text = format!("{method} {place}{path} HTTP/1.1\r\nHost: {authority}\r\n");
+        for line in &self.headers {
+            text.push_str(line);
+            text.push_str("\r\n");
+        }
+        text + proxied.unwrap_or_default() + "Connection: close\r\n\r\n"
+    }
+}

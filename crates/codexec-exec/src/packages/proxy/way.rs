@@ -1,0 +1,106 @@
+//! How the proxy itself gets out: straight, or through the proxy that this machine has to use.
+
+use std::io;
+
+use base64::{Engine as _, prelude::BASE64_STANDARD as BASE64};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::request::{Head, Request};
+use crate::packages::address::Host;
+
+#[derive(Clone, Debug, Default)]
+pub(in crate::packages) struct Way {
+    proxy: Option<Upstream>,
+    /// The hosts that are reached straight, as `NO_PROXY` lists them.
+    straight: String,
+}
+
+#[derive(Clone)]
+struct Upstream {
+    host: Host,
+    /// A whole header line.
+    authorization: Option<String>,
+}
+
+impl Way {
+    /// By what `HTTPS_PROXY` and `NO_PROXY` say.
+    pub(in crate::packages) fn parse(proxy: Option<&str>, straight: &str) -> Result<Way, String> {
+        let Some(text) = proxy else { return Ok(Way::default()) };
+        let address = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+        let wrong = "the proxy that HTTPS_PROXY names is not like http://host:port";
+        let url = Url::parse(&address).map_err(|_| wrong.to_owned())?;
+        if url.scheme() != "http" {
+            return Err(format!("{wrong}; others cannot be used"));
+        }
+        let name = url.host_str().unwrap_or_default();
+        let port = url.port_or_known_default().unwrap_or(80);
+        let host = Host::read(&format!("{name}:{port}"), port).ok_or_else(|| wrong.to_owned())?;
+        let authorization = url.password().map(|password| {
+            let pair = format!("{}:{}", decoded(url.username()), decoded(password));
+            format!("Proxy-Authorization: Basic {}\r\n", BASE64.encode(pair))
+        });
+        let proxy = Some(Upstream { host, authorization });
+        Ok(Way { proxy, straight: straight.to_owned() })
+    }
+
+    fn proxy_for(&self, host: &Host) -> Option<&Upstream> {
+        self.proxy.as_ref().filter(|_| !host.is_among(&self.straight))
+    }
+
+    /// For a plain request that goes to another proxy: what that one wants to know of us.
+    pub(super) fn authorization_for(&self, host: &Host) -> Option<&str> {
+        let proxy = self.proxy_for(host)?;
+        Some(proxy.authorization.as_deref().unwrap_or_default())
+    }
+
+    pub(super) async fn dial(&self, request: &Request) -> io::Result<TcpStream> {
+        let host = request.host();
+        let Some(proxy) = self.proxy_for(host) else { return connect(host).await };
+        let mut stream = connect(&proxy.host).await?;
+        if let Request::Connect(_) = request {
+            let authorization = proxy.authorization.as_deref().unwrap_or_default();
+            let asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n{authorization}\r\n");
+            stream.write_all(asked.as_bytes()).await?;
+            let head = Head::read(&mut stream).await?;
+            let first = head.and_then(|head| head.lines.into_iter().next()).unwrap_or_default();
+            if first.split(' ').nth(1) != Some("200") {
+                return Err(io::Error::other(format!("the proxy {} said {first:?}", proxy.host)));
+            }
+        }
+        Ok(stream)
+    }
+}
+
+impl std::fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Upstream({})", self.host)
+    }
+}
+
+async fn connect(host: &Host) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host.to_resolve(), host.port())).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// `%40` is `@`.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, others)) = rest.split_first() {
+        let hex = others.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match (first, hex.and_then(|two| u8::from_str_radix(two, 16).ok())) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = others.get(2..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = others;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,206 @@
+//! Finding interpreters and installers, once.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codexec_sandbox::{First, Launch, ask_program};
+use codexec_types::{Language, Limits};
+
+use super::installer::{self, Caller, Plan, Ran};
+use super::proxy::Reach;
+use super::source::{Asked, Source};
+use super::tool::{CERTIFICATES, CONSTRAINTS, Tool, Wish};
+use super::{PackageError, Packages};
+use crate::engine::Engine;
+use crate::pool::Machine;
+use crate::zygote::blocking;
+use crate::{Settings, interpreter};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// An installer unpacks what it has fetched, so it needs room for both.
+const FETCHED_AND_UNPACKED: u64 = 2;
+/// Where it stands in the room: on the host it may be anywhere.
+const UV: &str = "/opt/codexec/bin/uv";
+const MEMORY_BYTES: u64 = 2 << 30;
+/// How long a connection to the index may be silent.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// An interpreter, with what a guest of it sees.
+pub(super) struct Place {
+    launch: Launch,
+    program: PathBuf,
+    /// Where packages for everybody are kept.
+    pub(super) everybody: Option<PathBuf>,
+    /// Where the interpreter has packages of its own.
+    pub(super) own: Vec<PathBuf>,
+}
+
+/// An installer, with where it gets packages from.
+pub(super) struct Ready {
+    pub(super) tool: Tool,
+    pub(super) source: Source,
+    launch: Launch,
+    limits: Limits,
+}
+
+impl Packages {
+    pub(super) async fn place(&self, language: Language) -> Result<&Place, PackageError> {
+        let cell = if language == Language::Node { &self.0.node } else { &self.0.python };
+        let settings = self.0.machine.settings.clone();
+        cell.get_or_try_init(|| async { Ok(blocking(move || place(language, &settings)).await?) })
+            .await
+    }
+
+    pub(super) async fn ready(&self, language: Language) -> Result<&Ready, PackageError> {
+        let place = self.place(language).await?;
+        let cell = if language == Language::Node { &self.0.npm } else { &self.0.pip };
+        let settings = self.0.machine.settings.clone();
+        let (launch, program) = (place.launch.clone(), place.program.clone());
+        let find = move || ready(language, &settings, launch, &program);
+        cell.get_or_try_init(|| async {
+            let found = tokio::task::spawn_blocking(find).await;
+            found.map_err(|error| crate::ExecError::from(std::io::Error::other(error)))?
+        })
+        .await
+    }
+}
+
+/// The room of a guest, with the limits of an installer.
+fn place(language: Language, settings: &Settings) -> Result<Place, crate::ExecError> {
+    let settings = Settings { limits: limits(settings), ..settings.clone() };
+    let found = interpreter::find(Engine::of(language), &settings)?;
+    let program = match (&found.python, &found.first) {
+        (Some(python), _) => python.command.program.clone(),
+        (None, First::Started(command) | First::Scripted(command) | First::Fetches(command)) => {
+            command.program.clone()
+        }
+        (None, First::Enters) => PathBuf::new(),
+    };
+    let listed = found.python.as_ref().and_then(|python| python.message.get("path"));
+    let listed = listed.and_then(|path| path.as_array()).into_iter().flatten();
+    let own = listed.filter_map(|path| path.as_str()).map(PathBuf::from).collect();
+    Ok(Place { launch: found.launch, program, everybody: found.packages, own })
+}
+
+fn ready(
+    language: Language,
+    settings: &Settings,
+    mut launch: Launch,
+    program: &Path,
+) -> Result<Ready, PackageError> {
+    let environment = environment(settings);
+    let (mut shown, mut placed) = (Vec::new(), Vec::new());
+    let (tool, asked) = if language == Language::Node {
+        let npm = npm(settings, program).ok_or_else(|| {
+            PackageError::NoInstaller(
+                "there is no npm on PATH; install it (it comes with Node.js) and try again"
+                    .to_owned(),
+            )
+        })?;
+        shown.extend(npm.parent().and_then(Path::parent).map(Path::to_owned));
+        let asked = Asked::of_npm(program, &npm, &environment);
+        (Tool::Npm { node: program.to_owned(), npm }, asked)
+    } else if has_pip(program, &environment) {
+        let asked = Asked::of_pip(program, &environment);
+        (Tool::Pip { python: program.to_owned() }, asked)
+    } else if let Some(uv) = interpreter::on_path("uv", settings) {
+        let asked = Asked::of_uv(&uv, &environment);
+        let (uv, inside) = (uv.canonicalize().unwrap_or(uv), PathBuf::from(UV));
+        placed.push((uv, inside.clone()));
+        (Tool::Uv { python: program.to_owned(), uv: inside }, asked)
+    } else {
+        let python = program.display();
+        return Err(PackageError::NoInstaller(format!(
+            "{python} has no pip, and there is no uv on PATH; install one of them \
+             (`{python} -m ensurepip`) and try again"
+        )));
+    };
+    let source = Source::new(language, &settings.packages, &asked)?;
+    if let Some(room) = &mut launch.room {
+        room.placed.append(&mut placed);
+        room.shown.extend(shown.iter().flat_map(|path| interpreter::outside_usr(path)));
+        if let Some(path) = &source.certificates {
+            let path = path.canonicalize().map_err(|error| {
+                PackageError::Settings(format!(
+                    "the certificates in {} cannot be read ({error}); name another file with \
+                     `packages.ca-file` in config.toml",
+                    path.display()
+                ))
+            })?;
+            room.placed.push((path, PathBuf::from(CERTIFICATES)));
+        }
+    }
+    Ok(Ready { tool, source, launch, limits: limits(settings) })
+}
+
+impl Ready {
+    pub(super) async fn run(
+        &self,
+        machine: &Machine,
+        wish: &Wish<'_>,
+        constraints: Option<String>,
+        caller: Caller<'_>,
+    ) -> Result<Ran, PackageError> {
+        let mut launch = self.launch.clone();
+        if let (Some(text), Some(room)) = (constraints, &mut launch.room) {
+            room.written.push((PathBuf::from(CONSTRAINTS), text));
+        }
+        let command = self.tool.install(wish);
+        installer::run(machine, self.plan(launch, command), caller).await
+    }
+
+    pub(super) fn plan(&self, launch: Launch, command: codexec_sandbox::Command) -> Plan {
+        let reach = Reach {
+            hosts: self.source.hosts.clone(),
+            way: self.source.way.clone(),
+            max_bytes: self.limits.disk_bytes,
+            patience: PATIENCE,
+            idle: IDLE,
+        };
+        Plan { launch, command, limits: self.limits, reach }
+    }
+
+    pub(super) fn launch(&self) -> Launch {
+        self.launch.clone()
+    }
+}
+
+/// THREAT[PKG-3]: an installer's limits are its own, and it has all of them.
+fn limits(settings: &Settings) -> Limits {
+    let packages = &settings.packages;
+    Limits {
+        wall: packages.timeout,
+        cpu: packages.timeout * 2,
+        memory_bytes: settings.limits.memory_bytes.max(MEMORY_BYTES),
+        processes: settings.limits.processes.max(256),
+        open_files: settings.limits.open_files.max(4_096),
+        disk_bytes: packages.max_bytes.saturating_mul(FETCHED_AND_UNPACKED),
+        disk_files: 2 * u32::try_from(super::MAX_FILES).unwrap_or(u32::MAX / 2),
+        ..settings.limits
+    }
+}
+
+/// For asking the user's own installers how they are configured.
+fn environment(settings: &Settings) -> Vec<(String, OsString)> {
+    let given = settings.packages.environment.iter();
+    let mut environment: Vec<(String, OsString)> =
+        given.map(|(name, value)| (name.clone(), OsString::from(value))).collect();
+    environment.push(("PATH".to_owned(), settings.path.clone()));
+    environment.extend(settings.home.clone().map(|home| ("HOME".to_owned(), home.into())));
+    environment
+}
+
+fn has_pip(python: &Path, environment: &[(String, OsString)]) -> bool {
+    let arguments = ["-I", "-B", "-m", "pip", "--version"];
+    ask_program(python, &arguments, environment, PATIENCE).is_ok()
+}
+
+/// Its own script: what is on PATH may be anything that starts it.
+fn npm(settings: &Settings, node: &Path) -> Option<PathBuf> {
+    let beside = node.parent().and_then(Path::parent);
+    let beside = beside.map(|prefix| prefix.join("lib/node_modules/npm/bin/npm-cli.js"));
+    let on_path = interpreter::on_path("npm", settings).and_then(|npm| npm.canonicalize().ok());
+    let is_script = |path: &PathBuf| path.extension().is_some_and(|end| end == "js");
+    on_path.filter(is_script).or_else(|| beside.filter(|path| path.is_file()))
+}

@@ -1,0 +1,156 @@
+//! Where packages come from: what the settings say, or the user's own pip and npm.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use codexec_sandbox::ask_program;
+use codexec_types::Language;
+use serde::Deserialize;
+
+use super::address::{Host, Index};
+use super::proxy::Way;
+use super::{PackageError, Settings};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) index: Index,
+    pub(super) hosts: Vec<Host>,
+    pub(super) certificates: Option<PathBuf>,
+    pub(super) way: Way,
+    /// Which settings name these, for people.
+    pub(super) index_setting: &'static str,
+    pub(super) hosts_setting: &'static str,
+}
+
+impl Source {
+    /// `asked` are the settings of the user's own installer. Blocks.
+    pub(super) fn new(
+        language: Language,
+        settings: &Settings,
+        asked: &Asked,
+    ) -> Result<Source, PackageError> {
+        let is_node = language == Language::Node;
+        let (named, hosts, index_setting, hosts_setting) = if is_node {
+            let (index, hosts) = (&settings.npm_registry, &settings.npm_hosts);
+            (index, hosts, "packages.npm-registry", "packages.npm-hosts")
+        } else {
+            let (index, hosts) = (&settings.python_index, &settings.python_hosts);
+            (index, hosts, "packages.python-index", "packages.python-hosts")
+        };
+        let usual = asked.public.as_ref().map(|public| &public.index);
+        let index = match (named, asked.index.as_ref().or(usual)) {
+            (Some(index), _) => index.clone(),
+            (None, Some(text)) => Index::parse(text).map_err(|error| {
+                PackageError::Settings(format!(
+                    "the installer's own settings: {error}; name another with `{index_setting}` \
+                     in config.toml"
+                ))
+            })?,
+            (None, None) => {
+                return Err(PackageError::Settings(format!(
+                    "the installer does not tell which index it uses; name one with \
+                     `{index_setting}` in config.toml"
+                )));
+            }
+        };
+        let mut hosts = hosts.clone();
+        hosts.push(index.host());
+        if let Some(Public { index: public, files }) = &asked.public {
+            let is_public = Index::parse(public).is_ok_and(|public| public.host() == index.host());
+            hosts.extend(Host::parse(files).ok().filter(|_| is_public));
+        }
+        let names: &[&str] = if is_node {
+            &["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
+        } else {
+            &["PIP_CERT", "SSL_CERT_FILE"]
+        };
+        let usual = || settings.variable(names).map(PathBuf::from);
+        let certificates =
+            settings.ca_file.clone().or_else(|| asked.certificates.clone()).or_else(usual);
+        let certificates = certificates.filter(|path| path.is_file() || settings.ca_file.is_some());
+        let proxy = settings.variable(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]);
+        let straight = settings.variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
+        let way = Way::parse(proxy, straight).map_err(PackageError::Settings)?;
+        // THREAT[PKG-6]: code of a package would see it.
+        if settings.install_scripts && index.has_password() {
+            return Err(PackageError::Settings(format!(
+                "the address of {index} has a password in it, which install scripts could read; \
+                 set `packages.install-scripts = false`, or name an index without one with \
+                 `{index_setting}`"
+            )));
+        }
+        Ok(Source { index, hosts, certificates, way, index_setting, hosts_setting })
+    }
+}
+
+/// What the user's own installer is configured with.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    index: Option<String>,
+    certificates: Option<PathBuf>,
+    public: Option<Public>,
+}
+
+/// The index that an installer knows by itself, and the host where that one keeps its files.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Public {
+    index: String,
+    #[serde(default)]
+    files: String,
+}
+
+const ASK_PIP: &str = "import json
+from pip._internal.models.index import PyPI as public
+print(json.dumps({'index': public.simple_url, 'files': public.file_storage_domain}))";
+
+impl Asked {
+    pub(super) fn of_pip(python: &Path, environment: &[(String, OsString)]) -> Asked {
+        let ask = |arguments: &[&str]| {
+            ask_program(python, arguments, environment, PATIENCE).unwrap_or_default()
+        };
+        let asked = Asked::read_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
+        let public = serde_json::from_str(ask(&["-I", "-B", "-c", ASK_PIP]).trim()).ok();
+        Asked { public, ..asked }
+    }
+
+    /// It knows its index, but not where that one keeps its files.
+    pub(super) fn of_uv(uv: &Path, environment: &[(String, OsString)]) -> Asked {
+        let arguments = ["pip", "install", "--help", "--color", "never"];
+        let help = ask_program(uv, &arguments, environment, PATIENCE).unwrap_or_default();
+        let default = help.split_once("by default: <").and_then(|(_, rest)| rest.split_once('>'));
+        let index = default.map(|(index, _)| index.to_owned());
+        Asked { index, ..Asked::default() }
+    }
+
+    /// The nearest word counts: the environment's, that for installing, that for everything.
+    fn read_pip(said: &str) -> Asked {
+        let value = |name: &str| {
+            [":env:.", "install.", "global."].iter().find_map(|section| {
+                let key = format!("{section}{name}=");
+                let value = said.lines().find_map(|line| line.strip_prefix(&key))?;
+                let value = value.trim().trim_matches(['\'', '"']).trim();
+                (!value.is_empty()).then(|| value.to_owned())
+            })
+        };
+        let certificates = value("cert").map(PathBuf::from);
+        Asked { index: value("index-url"), certificates, public: None }
+    }
+
+    pub(super) fn of_npm(node: &Path, npm: &Path, environment: &[(String, OsString)]) -> Asked {
+        let npm = npm.display().to_string();
+        let get = |name: &str| {
+            let arguments = [npm.as_str(), "config", "get", name];
+            let said = ask_program(node, &arguments, environment, PATIENCE).ok()?;
+            let said = said.trim().to_owned();
+            (!["", "null", "undefined"].contains(&said.as_str())).then_some(said)
+        };
+        let certificates = get("cafile").map(PathBuf::from);
+        Asked { index: get("registry"), certificates, public: None }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Trees of files: taken out of an installer's sandbox, and joined to what was there before.
+//! Everything that an installer leaves may have been made by code of a package.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, FileTimes};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::{Component, Path, PathBuf};
+
+/// Bounds of what is kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) bytes: u64,
+    pub(super) files: u64,
+}
+
+const MAX_DEPTH: usize = 64;
+
+/// What a tree holds, and what of it was not taken along.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) bytes: u64,
+    pub(super) files: u64,
+    /// Links that lead outside, devices, sockets, pipes.
+    pub(super) left_out: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TreeError {
+    #[error("more files or bytes than allowed")]
+    TooBig,
+    #[error("{0} is denied")]
+    Denied(String),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// How files come to the new place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Copied,
+    /// The old place and the new one share them.
+    Shared,
+}
+
+/// THREAT[PKG-5]: copies files, folders and links that stay inside; what the files may do is
+/// ours to say.
+pub(super) fn take_out(from: &Path, to: &Path, bounds: Bounds) -> Result<Taken, TreeError> {
+    make_dir(to)?;
+    let mut taken = Taken::default();
+    carry(from, to, How::Copied, bounds, &BTreeSet::new(), &mut taken)?;
+    Ok(taken)
+}
+
+/// Adds what is in `from` and not yet in `to`, but for what `without` names.
+pub(super) fn join(
+    from: &Path,
+    to: &Path,
+    without: &BTreeSet<PathBuf>,
+    bounds: Bounds,
+    taken: &mut Taken,
+) -> Result<(), TreeError> {
+    carry(from, to, How::Shared, bounds, without, taken)
+}
+
+fn carry(
+    from: &Path,
+    to: &Path,
+    how: How,
+    bounds: Bounds,
+    without: &BTreeSet<PathBuf>,
+    taken: &mut Taken,
+) -> Result<(), TreeError> {
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(from.join(&folder))? {
+            let entry = entry?;
+            let path = folder.join(entry.file_name());
+            let target = to.join(&path);
+            if without.contains(&path) || (how == How::Shared && is_taken(&entry, &target)?) {
+                continue;
+            }
+            let found = entry.metadata()?;
+            taken.files += 1;
+            taken.bytes += if found.is_file() { found.len() } else { 0 };
+            let depth = path.components().count();
+            if taken.files > bounds.files || taken.bytes > bounds.bytes || depth > MAX_DEPTH {
+                return Err(TreeError::TooBig);
+            }
+            if found.is_dir() {
+                make_dir(&target)?;
+                folders.push(path);
+            } else if found.is_file() {
+                match how {
+                    How::Copied => copy(&entry.path(), &target, found.len())?,
+                    How::Shared => fs::hard_link(entry.path(), &target)?,
+                }
+            } else if found.is_symlink() {
+                let leads_to = fs::read_link(entry.path())?;
+                if stays_inside(&leads_to, depth - 1) {
+                    symlink(leads_to, &target)?;
+                } else {
+                    taken.left_out += 1;
+                }
+            } else {
+                taken.left_out += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One that guests can read, whatever our own mask is.
+pub(super) fn make_dir(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o755)),
+    }
+}
+
+/// Whether the new tree has this already; two folders of one name become one.
+fn is_taken(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(target) {
+        Ok(there) => Ok(!(there.is_dir() && entry.file_type()?.is_dir())),
+        Err(_) => Ok(false),
+    }
+}
+
+fn copy(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
+    // A plain file when it was looked at, and nobody is alive who could change that.
+    let source = File::open(from)?;
+    let found = source.metadata()?;
+    let mut target = File::options().write(true).create_new(true).mode(0o644).open(to)?;
+    io::copy(&mut io::Read::take(&source, bytes), &mut target)?;
+    // Compiled modules know their source by its time.
+    target.set_times(FileTimes::new().set_modified(found.modified()?))?;
+    let is_program = found.permissions().mode() & 0o111 != 0;
+    target.set_permissions(fs::Permissions::from_mode(if is_program { 0o755 } else { 0o644 }))
+}
+
+/// Whether a link in a folder this deep ends in its own tree. It may go up only at its beginning
+/// and no further than the top; then, whatever other links of the kind are on its way, it cannot
+/// leave.
+fn stays_inside(link: &Path, depth: usize) -> bool {
+    let mut up = 0;
+    let mut has_gone_down = false;
+    for component in link.components() {
+        match component {
+            Component::ParentDir if has_gone_down => return false,
+            Component::ParentDir => up += 1,
+            Component::Normal(_) => has_gone_down = true,
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    up <= depth
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+// Errors, as the host is told of them: with the guest's own frames, in the text as it was sent.
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { CODE } from "./program.mjs";
+import { define, indexOf, lastIndexOf, max, safely, slice, startsWith, stringify } from "./taken.mjs";
+
+const MESSAGE_CHARS = 16 << 10;
+const MAX_FRAMES = 20;
+// The places that were moved in the texts of this many cells are remembered.
+const MAX_FILES = 1_000;
+const SHIM_DIR = path.dirname(fileURLToPath(import.meta.url)) + "/";
+
+const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
+const readText = (object, key) => {
+  const value = safely(() => object[key]);
+  return typeof value === "string" ? value : undefined;
+};
+
+export const errorsOf = (own) => {
+  let workspace = "/";
+  let main = CODE;
+  // By file: where text was put in, and how much, in the order of the text.
+  const shifts = { __proto__: null };
+  const files = [];
+  const importing = { error: undefined, at: undefined };
+
+  // One line for a thrown value: a plain Error is its message, others carry their name.
+  const describe = (error) => {
+    if (!isObject(error)) return own.wellFormed(typeof error === "string" ? error : own.inspect(error));
+    const message = readText(error, "message");
+    const name = readText(error, "name") ?? "Error";
+    if (message === undefined) return own.wellFormed(own.inspect(error));
+    if (message === "") return own.wellFormed(name);
+    return own.wellFormed(name === "Error" ? message : `${name}: ${message}`);
+  };
+
+  const workIn = (folder) => {
+    workspace = folder;
+  };
+  // From now on, this is the text that positions are of.
+  const begin = (file, moved) => {
+    main = file;
+    shifts[file] = moved;
+    define(files, files.length, file);
+    if (files.length > MAX_FILES) {
+      delete shifts[files[0]];
+      for (let i = 1; i < files.length; i++) files[i - 1] = files[i];
+      files.length -= 1;
+    }
+  };
+  // This import failed, which stands here.
+  const blame = (error, at) => {
+    importing.error = error;
+    importing.at = at;
+  };
+
+  // `    at name (main.mjs:3:7)`, `    at async main.mjs:3:7`, `    at file:///w/lib.mjs:1:2`
+  const frameOf = (line) => {
+    const at = indexOf(line, "    at ") === 0 ? slice(line, 7) : undefined;
+    if (at === undefined) return undefined;
+    const open = lastIndexOf(at, " (");
+    let name = open === -1 ? "" : slice(at, 0, open);
+    let place = open === -1 ? at : slice(at, open + 2, -1);
+    if (startsWith(place, "async ")) place = slice(place, 6);
+    if (startsWith(name, "async ")) name = slice(name, 6);
+    const beforeColumn = lastIndexOf(place, ":");
+    const beforeLine = lastIndexOf(place, ":", beforeColumn - 1);
+    const lineNumber = +slice(place, beforeLine + 1, beforeColumn);
+    let column = +slice(place, beforeColumn + 1);
+    let file = slice(place, 0, beforeLine);
+    if (!(lineNumber >= 1 && column >= 1) || beforeLine < 1) return undefined;
+    if (startsWith(file, "file://")) file = slice(file, 7);
+    const isMain = file === main;
+    const moved = shifts[file];
+    if (moved !== undefined) {
+      for (let i = 0; i < moved.length; i++) {
+        const { line: at, column: from, by } = moved[i];
+        if (at === lineNumber && column > from) column = max(column - by, from);
+      }
+    } else if (!isMain) {
+      if (file[0] !== "/" || startsWith(file, SHIM_DIR) || !startsWith(file, workspace)) return undefined;
+      file = slice(file, workspace.length);
+    }
+    const shown = name === "" ? "<anonymous>" : name;
+    return { isMain, line: lineNumber, column, raw: line, text: `at ${shown} (${file}:${lineNumber}:${column})` };
+  };
+
+  const framesOf = (stack) => {
+    const frames = [];
+    let from = 0;
+    while (from < stack.length && frames.length < 100) {
+      const newline = indexOf(stack, "\n", from);
+      const to = newline === -1 ? stack.length : newline;
+      const frame = frameOf(slice(stack, from, to));
+      if (frame !== undefined) define(frames, frames.length, frame);
+      from = to + 1;
+    }
+    return frames;
+  };
+
+  const ownFrames = (stack) => {
+    if (typeof stack !== "string") return "";
+    const frames = framesOf(stack);
+    let text = "";
+    for (let i = 0; i < frames.length; i++) text += (i === 0 ? "" : "\n") + frames[i].raw;
+    return text;
+  };
+
+  const cut = (text) => own.wellFormed(slice(text, 0, MESSAGE_CHARS));
+  const quoted = (text) => stringify(cut(text));
+  const threwText = (code, message, at, stack) => {
+    const position =
+      at === undefined ? "null" : `{"line":${at.line},"column":${at.column}}`;
+    const frames = stack === undefined || stack === "" ? "null" : quoted(stack);
+    return `{"threw":{"code":"${code}","message":${quoted(message)},"at":${position},"stack":${frames}}}`;
+  };
+
+  // What the host is told of an error that nobody caught.
+  const thrownText = (error) => {
+    const stack = isObject(error) ? readText(error, "stack") : undefined;
+    const frames = stack === undefined ? [] : framesOf(stack);
+    let at;
+    let text = "";
+    for (let i = 0; i < frames.length && i < MAX_FRAMES; i++) {
+      if (at === undefined && frames[i].isMain) at = frames[i];
+      text += (i === 0 ? "" : "\n") + frames[i].text;
+    }
+    const code = own.toolCode(error);
+    if (at === undefined && error === importing.error) {
+      at = importing.at;
+      text = `at <main> (${main}:${at.line}:${at.column})`;
+    }
+    // The code says what kind of error it is; a tool's error need not say it again.
+    const message = (code === undefined ? undefined : readText(error, "message")) ?? describe(error);
+    return threwText(code ?? "RUNTIME_ERROR", message, at, text);
+  };
+
+  return { begin, blame, describe, ownFrames, threwText, thrownText, workIn };
+};

@@ -1,0 +1,92 @@
+"""What is kept between runs: sessions, scripts, packages and logs.
+
+Each is a function of the host, called by a name that reads well; what it takes, only the host
+judges.
+"""
+
+from collections.abc import Mapping
+from codexec_guest_calls import Call, ToolError
+
+# The host's name for it, and what its first arguments are called there.
+_GROUPS = {
+    "sessions": {
+        "start": ("start_session", "language", "name"),
+        "send": ("send_to_session", "session_id", "code"),
+        "close": ("close_session", "session_id"),
+        "list": ("list_sessions",),
+        "snapshot": ("snapshot_session", "name", "session_id"),
+        "restore": ("restore_session", "name"),
+        "snapshots": ("list_snapshots",),
+    },
+    "scripts": {
+        "save": ("save_script", "name", "code"),
+        "get": ("get_script", "name", "version"),
+        "list": ("list_scripts",),
+        "search": ("search_scripts", "query"),
+        "run": ("run_script", "name"),
+        "delete": ("delete_script", "name"),
+        "save_and_run": ("save_and_run_script", "name", "code"),
+        "saveAndRun": ("save_and_run_script", "name", "code"),
+    },
+    "packages": {
+        "install": ("install_package", "package", "language"),
+        "list": ("list_packages",),
+    },
+    "logs": {
+        "search": ("search_execution_logs", "query"),
+        "get": ("get_execution_log", "execution_id"),
+    },
+}
+
+
+class Function:
+    """One of them: what stands in order gets its name; keywords, or a last dict, name the rest."""
+
+    def __init__(self, wire, write_args, written, tool, firsts):
+        self._wire = wire
+        self._write_args = write_args
+        self._written = written
+        self._head = f'{{"own":{{"name":"{tool}","args":'
+        self._firsts = firsts
+
+    def __call__(self, *given, **named):
+        if given and isinstance(given[-1], Mapping):
+            named = {**given[-1], **named}
+            given = given[:-1]
+        if len(given) > len(self._firsts):
+            firsts = ", ".join(self._firsts) or "nothing"
+            hint = f"takes {firsts} in order and keywords for the rest; it was given {len(given)}"
+            raise ToolError(f"{self._written} {hint} in order", "INVALID_ARGS")
+        for name, value in zip(self._firsts, given):
+            if value is None:
+                continue
+            if name in named:
+                raise ToolError(f"{self._written} was given {name} twice", "INVALID_ARGS")
+            named[name] = value
+        args = self._write_args(None, named, self._written)
+        return Call(self._wire, f"{self._head}{args}}}}}", f"{self._written}(..)")
+
+    def __repr__(self):
+        return f"<{self._written}({', '.join([*self._firsts, '..'])})>"
+
+
+class Group:
+    """Functions that belong together: `await scripts.run("name")`, `dir(scripts)`."""
+
+    def __init__(self, name, functions):
+        self.__dict__.update(functions)
+        self._name = name
+
+    def __repr__(self):
+        names = ", ".join(name for name in self.__dict__ if not name.startswith("_"))
+        return f"<{self._name}: {names}>"
+
+
+def kept(wire, write_args):
+    """The names that the program finds in its globals."""
+
+    def functions(group):
+        for name, (tool, *firsts) in _GROUPS[group].items():
+            yield name, Function(wire, write_args, f"{group}.{name}", tool, firsts)
+
+    return {group: Group(group, functions(group)) for group in _GROUPS}

@@ -1,0 +1,83 @@
+// What is kept between runs: sessions, scripts, packages and logs. Each is a function of the host,
+// called by a name that reads well; what it takes, only the host judges.
+(native, own) => {
+  const { isArray, kindOf, ownKeys } = own;
+  // The host's name for it, and what its first arguments are called there.
+  const GROUPS = {
+    __proto__: null,
+    sessions: {
+      __proto__: null,
+      start: ["start_session", "language", "name"],
+      send: ["send_to_session", "session_id", "code"],
+      close: ["close_session", "session_id"],
+      list: ["list_sessions"],
+      snapshot: ["snapshot_session", "name", "session_id"],
+      restore: ["restore_session", "name"],
+      snapshots: ["list_snapshots"],
+    },
+    scripts: {
+      __proto__: null,
+      save: ["save_script", "name", "code"],
+      get: ["get_script", "name", "version"],
+      list: ["list_scripts"],
+      search: ["search_scripts", "query"],
+      run: ["run_script", "name"],
+      delete: ["delete_script", "name"],
+      saveAndRun: ["save_and_run_script", "name", "code"],
+      save_and_run: ["save_and_run_script", "name", "code"],
+    },
+    packages: {
+      __proto__: null,
+      install: ["install_package", "package", "language"],
+      list: ["list_packages"],
+    },
+    logs: {
+      __proto__: null,
+      search: ["search_execution_logs", "query"],
+      get: ["get_execution_log", "execution_id"],
+    },
+  };
+
+  const isOptions = (value) => typeof value === "object" && value !== null && !isArray(value);
+
+  // What stands in order gets its name; a last object names the rest.
+  const argsOf = (target, spec, given) => {
+    let count = given.length;
+    const args = { __proto__: null };
+    if (count > 0 && isOptions(given[count - 1])) {
+      count--;
+      const options = given[count];
+      const names = ownKeys(options);
+      for (let i = 0; i < names.length; i++) args[names[i]] = options[names[i]];
+    }
+    for (let i = 0; i < count; i++) {
+      if (given[i] === undefined) continue;
+      const name = spec[i + 1];
+      if (name === undefined) {
+        const hint = " takes " + (i === 0 ? "" : i + " in order and ") + "one object of named arguments";
+        throw own.invalidArgs("", target, hint + "; it was given " + kindOf(given[i]));
+      }
+      if (args[name] !== undefined) throw own.invalidArgs("", target, " was given " + name + " twice");
+      args[name] = given[i];
+    }
+    return args;
+  };
+
+  const functionOf = (group, name, spec) => {
+    const target = { name: group + "." + name };
+    const head = '{"own":{"name":"' + spec[0] + '","args":';
+    const call = (given) => head + own.argsText(argsOf(target, spec, given), target) + "}}";
+    return { [name]: (...given) => own.send(() => call(given)) }[name];
+  };
+
+  const groups = ownKeys(GROUPS);
+  for (let i = 0; i < groups.length; i++) {
+    const functions = GROUPS[groups[i]];
+    const names = ownKeys(functions);
+    const made = {};
+    for (let j = 0; j < names.length; j++) {
+      made[names[j]] = functionOf(groups[i], names[j], functions[names[j]]);
+    }
+    own.define(globalThis, groups[i], made);
+  }
+}

@@ -1,0 +1,201 @@
+//! What is known of a script beside its code, as it stands in `metadata.json`.
+
+use std::time::SystemTime;
+
+use codexec_types::{Language, PackageName, is_hidden, parse_time, rfc3339};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::{error::Problem, parameters};
+
+pub(crate) const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
+pub(crate) const MAX_TAGS: usize = 50;
+pub(crate) const MAX_TAG_CHARS: usize = 64;
+pub(crate) const MAX_PACKAGES: usize = 100;
+pub(crate) const MAX_PARAMETERS_BYTES: usize = 64 << 10;
+/// All of the above in JSON, and what somebody has added by hand.
+pub(crate) const MAX_METADATA_BYTES: u64 = 256 << 10;
+
+/// Everything about a script but its code. Moments are written as in RFC 3339, in UTC.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Meta {
+    pub script_id: String,
+    pub name: String,
+    pub description: String,
+    pub language: Language,
+    pub tags: Vec<String>,
+    pub packages: Vec<String>,
+    /// A JSON Schema for the `input` of a run.
+    pub parameters: Option<Value>,
+    /// Whether the script is a tool of its own.
+    pub expose: bool,
+    pub source_execution_id: Option<String>,
+    pub created_at: String,
+    pub updated_at: String,
+    pub last_run_at: Option<String>,
+    pub last_run_success: Option<bool>,
+    pub run_count: u64,
+    pub version: u32,
+    /// Of the code; another one tells that the code was edited by hand.
+    pub sha256: String,
+    /// What somebody else has written there stays there.
+    #[serde(flatten)]
+    pub(crate) others: Map<String, Value>,
+}
+
+/// `metadata.json` as people leave it: everything may be missing.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Found {
+    script_id: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    pub(crate) language: Option<Language>,
+    tags: Option<Vec<String>>,
+    packages: Option<Vec<String>>,
+    parameters: Option<Value>,
+    expose: Option<bool>,
+    source_execution_id: Option<String>,
+    created_at: Option<String>,
+    updated_at: Option<String>,
+    last_run_at: Option<String>,
+    last_run_success: Option<bool>,
+    run_count: Option<u64>,
+    pub(crate) version: Option<u32>,
+    pub(crate) sha256: Option<String>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
+
+impl Meta {
+    /// As it is shown to people and models.
+    ///
+    /// THREAT[SCR-3]: a description is somebody's data. It stays in the file as it was given, and
+    /// is shown without what nobody can see; the other texts cannot have such characters.
+    pub(crate) fn shown(&self) -> Meta {
+        let mut shown = self.clone();
+        shown.description.retain(|c| !is_hidden(c));
+        shown
+    }
+
+    pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
+        let too_long = |field, found, most| match found > most {
+            true => Err((field, Problem::TooLong { found, most })),
+            false => Ok(()),
+        };
+        let too_many = |field, found, most| match found > most {
+            true => Err((field, Problem::TooMany { found, most })),
+            false => Ok(()),
+        };
+        too_long("description", self.description.len(), MAX_DESCRIPTION_BYTES)?;
+        too_many("tags", self.tags.len(), MAX_TAGS)?;
+        if let Some(tag) = self.tags.iter().find(|tag| !is_tag(tag)) {
+            return Err(("tags", Problem::Tag(tag.chars().take(80).collect())));
+        }
+        too_many("packages", self.packages.len(), MAX_PACKAGES)?;
+        for package in &self.packages {
+            PackageName::parse(self.language, package).map_err(|err| ("packages", err.into()))?;
+        }
+        if let Some(id) = self.source_execution_id.as_deref().filter(|id| !is_execution_id(id)) {
+            let shown = id.chars().take(80).collect();
+            return Err(("source_execution_id", Problem::ExecutionId(shown)));
+        }
+        if let Some(schema) = &self.parameters {
+            let text = schema.to_string();
+            too_long("parameters", text.len(), MAX_PARAMETERS_BYTES)?;
+            if has_hidden(schema) {
+                let problem = "it has invisible characters in it".to_owned();
+                return Err(("parameters", Problem::Schema(problem)));
+            }
+            parameters::validator(schema).map_err(|why| ("parameters", Problem::Schema(why)))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the folder itself tells, for where its metadata says nothing or something else.
+pub(crate) struct Place<'a> {
+    pub(crate) slug: &'a str,
+    pub(crate) name: Option<String>,
+    pub(crate) language: Language,
+    pub(crate) changed: SystemTime,
+}
+
+impl Found {
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// `place.name` is the name only if it stands for this folder: a copied folder still has the
+    /// name and the id of the one it was copied from.
+    pub(crate) fn meta(self, place: Place<'_>) -> Meta {
+        let is_own = place.name.is_some();
+        let moment = |text: Option<String>| text.filter(|text| parse_time(text).is_some());
+        let changed = rfc3339(place.changed);
+        let created_at = moment(self.created_at).unwrap_or_else(|| changed.clone());
+        let script_id = self.script_id.filter(|id| is_own && is_script_id(id));
+        Meta {
+            script_id: script_id.unwrap_or_else(|| script_id_of(place.slug, "")),
+            name: place.name.unwrap_or_else(|| place.slug.to_owned()),
+            description: self.description.unwrap_or_default(),
+            language: place.language,
+            tags: self.tags.unwrap_or_default(),
+            packages: self.packages.unwrap_or_default(),
+            parameters: self.parameters,
+            expose: self.expose.unwrap_or_default(),
+            source_execution_id: self.source_execution_id,
+            updated_at: moment(self.updated_at).unwrap_or(changed),
+            created_at,
+            last_run_at: moment(self.last_run_at),
+            last_run_success: self.last_run_success,
+            run_count: self.run_count.unwrap_or_default(),
+            version: self.version.unwrap_or_default(),
+            sha256: self.sha256.unwrap_or_default(),
+            others: self.others,
+        }
+    }
+}
+
+/// Stable for a script's life, and another one when a script of that name is made anew.
+pub(crate) fn script_id_of(slug: &str, created_at: &str) -> String {
+    let mut hex = hex_sha256(&format!("{slug}\n{created_at}"));
+    hex.truncate(16);
+    format!("script_{hex}")
+}
+
+pub(crate) fn hex_sha256(text: &str) -> String {
+    use std::fmt::Write as _;
+    Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+fn is_tag(tag: &str) -> bool {
+    (1..=MAX_TAG_CHARS).contains(&tag.chars().count())
+        && tag.trim() == tag
+        && !tag.chars().any(|c| is_hidden(c) || c == '\n' || c == '\t')
+}
+
+fn is_script_id(text: &str) -> bool {
+    text.strip_prefix("script_").is_some_and(is_short_word)
+}
+
+fn is_execution_id(text: &str) -> bool {
+    text.strip_prefix("exec_").is_some_and(is_short_word)
+}
+
+fn is_short_word(text: &str) -> bool {
+    (1..=64).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric())
+}
+
+fn has_hidden(value: &Value) -> bool {
+    let is_bad = |text: &str| text.chars().any(is_hidden);
+    match value {
+        Value::String(text) => is_bad(text),
+        Value::Array(list) => list.iter().any(has_hidden),
+        Value::Object(map) => map.iter().any(|(key, value)| is_bad(key) || has_hidden(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}

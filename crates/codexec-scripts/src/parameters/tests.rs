@@ -1,0 +1,75 @@
+use serde_json::json;
+
+use super::*;
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "pages": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+            "mode": {"enum": ["fast", "safe"]}
+        },
+        "required": ["path"],
+        "additionalProperties": false
+    })
+}
+
+#[track_caller]
+fn wrong(input: &Value, said: &str) {
+    let wrong = check(&schema(), input).unwrap_err();
+    assert_eq!(wrong.first().map(String::as_str), Some(said));
+    let all = "parameters: path (required), pages, mode";
+    assert_eq!(wrong.last().map(String::as_str), Some(all));
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place_and_what_is_allowed() {
+    check(&schema(), &json!({"path": "a", "pages": [1], "mode": "safe"})).unwrap();
+    wrong(&json!({}), "`input.path` is missing");
+    wrong(&json!(null), "`input`: null is not of type \"object\"");
+    wrong(&json!({"path": 1}), "`input.path`: 1 is not of type \"string\"");
+    wrong(
+        &json!({"path": "a", "pages": [1, 0]}),
+        "`input.pages[1]`: 0 is less than the minimum of 1",
+    );
+    wrong(&json!({"path": "a", "mode": "x"}), "`input.mode` must be one of [\"fast\",\"safe\"]");
+    wrong(&json!({"path": "a", "else": 1}), "`input.else` is not a parameter");
+}
+
+#[test]
+fn a_message_has_an_end_and_nothing_invisible() {
+    let input = json!({"path": "a", "mode": "\u{202e}".repeat(9_000) + &"x".repeat(9_000)});
+    let wrong = check(&schema(), &input).unwrap_err().join(" ");
+    assert!(wrong.len() < 1_000 && !wrong.contains('\u{202e}'), "{wrong}");
+}
+
+#[test]
+fn scr_5_a_schema_that_works_without_end_or_looks_elsewhere_is_refused() {
+    let mut deep = json!({"type": "string"});
+    for _ in 0..100 {
+        deep = json!({"properties": {"x": deep}});
+    }
+    let mut doubling = json!({"$defs": {"d0": {"type": "string"}}, "$ref": "#/$defs/d30"});
+    for number in 1..=30 {
+        let before = format!("#/$defs/d{}", number - 1);
+        doubling["$defs"][format!("d{number}")] =
+            json!({"allOf": [{"$ref": before.as_str()}, {"$ref": before.as_str()}]});
+    }
+    for bad in [
+        json!({"properties": {"x": {"$ref": "#"}}}),
+        json!({"$ref": "http://127.0.0.1/schema"}),
+        json!({"$ref": "file:///etc/passwd"}),
+        json!({"properties": {"x": {"pattern": "(a{1000}){1000}"}}}),
+        json!({"properties": {"x": {"pattern": "("}}}),
+        json!({"properties": {"x": {"type": "nothing"}}}),
+        json!({"type": "array"}),
+        json!(["type"]),
+        json!(true),
+        deep,
+        doubling,
+    ] {
+        let refused = validator(&bad).map(|_| ()).unwrap_err();
+        assert!(!refused.is_empty(), "{bad}");
+    }
+}

@@ -1,0 +1,174 @@
+//! What code asks while it runs: each call written down before it goes out, and answered by
+//! whoever it is for.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use codexec_gateway::Gateway;
+use codexec_store::{CallEnd, Store, ToolCall};
+use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
+use serde_json::{Map, Value};
+
+use crate::sessions::{Recorded, Replay};
+use crate::{App, Client};
+
+pub(crate) struct Answers<'a> {
+    app: &'a App,
+    store: &'a Store,
+    id: &'a ExecutionId,
+    admitted: &'a Admitted,
+    /// The one who stands behind the code, asking from inside of it.
+    client: &'a Client,
+    gateway: Gateway,
+    replayed: Option<Arc<Replay>>,
+    calls: AtomicU32,
+    recorded: Mutex<Option<Recorded>>,
+}
+
+impl<'a> Answers<'a> {
+    pub(crate) fn new(
+        app: &'a App,
+        store: &'a Store,
+        id: &'a ExecutionId,
+        admitted: &'a Admitted,
+        client: &'a Client,
+        replayed: Option<Arc<Replay>>,
+    ) -> Answers<'a> {
+        let is_in_session = client.inside.as_ref().is_some_and(|inside| inside.is_in_session);
+        let recorded = is_in_session.then(|| {
+            let (code, input) = (admitted.code().to_owned(), admitted.input().clone());
+            Recorded::new(code, input, admitted.args().to_vec())
+        });
+        Answers {
+            app,
+            store,
+            id,
+            admitted,
+            client,
+            gateway: app.gateway.on_behalf_of(client.caller.clone()),
+            replayed,
+            calls: AtomicU32::new(0),
+            recorded: Mutex::new(recorded),
+        }
+    }
+
+    pub(crate) async fn answer(&self, id: u32, ask: Ask) -> Answer {
+        let then = self.is_recorded().then(|| ask.clone());
+        let result = match &self.replayed {
+            Some(replay) => replay.answer(&ask),
+            None => self.found(ask).await,
+        };
+        if let (Some(ask), Some(cell)) = (then, &mut *self.cell()) {
+            cell.push(ask, result.clone());
+        }
+        Answer { id, result }
+    }
+
+    /// The cell as it can be run again, if it has succeeded.
+    pub(crate) fn recorded(&self, outcome: &Outcome) -> Option<Recorded> {
+        match outcome {
+            Outcome::Returned(_) => self.cell().take(),
+            Outcome::Threw(_)
+            | Outcome::Exited { .. }
+            | Outcome::Stopped(_)
+            | Outcome::Crashed(_)
+            | Outcome::Cancelled => None,
+        }
+    }
+
+    async fn found(&self, ask: Ask) -> Result<Json, CallError> {
+        match ask {
+            Ask::Own { name, args } => self.own(&name, &args).await,
+            ask if ask.is_tool_call() => self.called(ask).await,
+            ask => self.asked(ask).await,
+        }
+    }
+
+    async fn asked(&self, ask: Ask) -> Result<Json, CallError> {
+        self.gateway.answer(ask, self.admitted.tools(), self.admitted.language()).await
+    }
+
+    /// THREAT[LOG-2]: no call goes out that is not written down.
+    async fn called(&self, ask: Ask) -> Result<Json, CallError> {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let (server, tool, args) = named(&ask);
+        let call = ToolCall { server, tool, args };
+        if let Err(error) = self.store.begin_call(self.id, number, &call).await {
+            let message = format!("the call cannot be written down, so it is not made: {error}");
+            return Err(CallError::new(CallCode::UpstreamError, message));
+        }
+        let begun = Instant::now();
+        let result = self.asked(ask).await;
+        let end = CallEnd {
+            error: result.as_ref().err().map(|error| (code_name(error.code), &*error.message)),
+            duration: begun.elapsed(),
+            // What a session needs of it, it keeps itself.
+            result: None,
+            result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
+        };
+        self.store.finish_call(self.id, number, end).await;
+        result
+    }
+
+    /// Our own functions are tools of a server called `codexec` to whoever narrows tools.
+    async fn own(&self, name: &str, args: &Json) -> Result<Json, CallError> {
+        let refused = |code, message: String| CallError::new(code, message).about("codexec", name);
+        if self.admitted.tools().check("codexec", name).is_err() {
+            let message = format!(
+                "codexec.{name} is not allowed here; add \"codexec.{name}\" or \"codexec.*\" to \
+                 allowed_tools"
+            );
+            return Err(refused(CallCode::ToolNotAllowed, message));
+        }
+        let args: Map<String, Value> = serde_json::from_str(args.text()).map_err(|_| {
+            refused(CallCode::InvalidArgs, "the arguments are no object".to_owned())
+        })?;
+        match self.app.own(name, args, self.client).await {
+            Ok(owned) => Ok(Json::from_value(&owned.value)),
+            Err(error) => Err(refused(error.call_code(), error.to_string())),
+        }
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.cell().is_some()
+    }
+
+    fn cell(&self) -> std::sync::MutexGuard<'_, Option<Recorded>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a record names it: server, tool, arguments.
+fn named(ask: &Ask) -> (&str, &str, &str) {
+    match ask {
+        Ask::Tool { server, tool, args } => (server, tool, args.text()),
+        Ask::Named { name, args } => ("", name, args.text()),
+        Ask::ReadResource { server, uri } => (server, "resources/read", uri),
+        Ask::Prompt { server, name, args: _ } => (server, "prompts/get", name),
+        Ask::Resources { server } => (server.as_deref().unwrap_or(""), "resources/list", ""),
+        Ask::ResourceTemplates { server } => {
+            (server.as_deref().unwrap_or(""), "resources/templates/list", "")
+        }
+        Ask::Prompts { server } => (server.as_deref().unwrap_or(""), "prompts/list", ""),
+        Ask::ToolNames { server } => (server, "tools/list", ""),
+        Ask::Discover { .. }
+        | Ask::Search { .. }
+        | Ask::Schema { .. }
+        | Ask::Help { .. }
+        | Ask::Own { .. } => ("", "", ""),
+    }
+}
+
+fn code_name(code: CallCode) -> &'static str {
+    match code {
+        CallCode::InvalidArgs => "INVALID_ARGS",
+        CallCode::ServerNotAllowed => "SERVER_NOT_ALLOWED",
+        CallCode::ToolNotAllowed => "TOOL_NOT_ALLOWED",
+        CallCode::ToolNotFound => "TOOL_NOT_FOUND",
+        CallCode::ToolQuarantined => "TOOL_QUARANTINED",
+        CallCode::UpstreamError => "UPSTREAM_ERROR",
+    }
+}

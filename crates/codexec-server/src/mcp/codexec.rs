@@ -1,0 +1,120 @@
+//! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each is one of our own
+//! functions, and its text is the function's JSON.
+
+mod exposed;
+mod tools;
+
+use std::sync::Arc;
+
+use codexec_types::{Context, Image};
+use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub(super) use self::exposed::{is_one as is_script, tools as script_tools};
+pub(super) use self::tools::tools;
+use super::talk::{self, Said, Talk, Watched};
+use crate::own::{OwnError, Owned};
+use crate::{App, Client, Progress};
+
+pub(super) fn begin(
+    app: &Arc<App>,
+    name: &str,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    let (name, peer) = (name.to_owned(), context.peer.clone());
+    talk(app, context, move |app, client| async move {
+        let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
+        let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
+        let owned = app.own(&name, arguments, &client).await;
+        // The client's list may be another one now.
+        if changes_scripts && app.scripts.exposed().await.ok() != before {
+            let _ = peer.notify_tool_list_changed().await;
+        }
+        Said::Ours(Box::new(result(owned)))
+    })
+}
+
+/// A script that is a tool: its arguments are the script's `input`.
+pub(super) fn begin_script(
+    app: &Arc<App>,
+    tool: &str,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    let tool = tool.to_owned();
+    talk(app, context, move |app, client| async move {
+        let scripts = app.scripts.exposed().await.unwrap_or_default();
+        let Some(script) = exposed::find(&scripts, &tool) else {
+            let message = format!("there is no tool {tool:?} here; tools/list has all there are");
+            return Said::Refused(ErrorData::invalid_params(message, None));
+        };
+        let mut args = Map::new();
+        args.insert("name".to_owned(), script.name.clone().into());
+        args.insert("input".to_owned(), Value::Object(arguments));
+        Said::Ours(Box::new(result(app.own("run_script", args, &client).await)))
+    })
+}
+
+/// Does it in a task of its own, so that a client that leaves cancels by token and never by drop.
+pub(super) fn talk<F: Future<Output = Said> + Send + 'static>(
+    app: &Arc<App>,
+    context: &RequestContext<RoleServer>,
+    work: impl FnOnce(Arc<App>, Client) -> F,
+) -> Talk {
+    let progress = watch::Sender::new(Progress::default());
+    let watched = progress.subscribe();
+    let (caller, questions) = talk::caller(context);
+    let cancel = CancellationToken::new();
+    let client = Client {
+        caller,
+        cancel: cancel.clone(),
+        progress,
+        context: about(context),
+        ..Client::local()
+    };
+    let running = tokio::spawn(work(Arc::clone(app), client));
+    let mut talk = Talk::new(running, cancel, Watched::execution(watched), questions);
+    talk.names_servers = true;
+    talk
+}
+
+fn result(owned: Result<Owned, OwnError>) -> CallToolResult {
+    match owned {
+        Ok(Owned { value, images, is_failure }) => {
+            let mut content = vec![ContentBlock::text(value.to_string())];
+            content.extend(images.into_iter().map(picture));
+            match is_failure {
+                true => CallToolResult::error(content),
+                false => CallToolResult::success(content),
+            }
+        }
+        Err(error) => {
+            tracing::debug!(%error, "refused");
+            CallToolResult::error(vec![ContentBlock::text(error.value().to_string())])
+        }
+    }
+}
+
+fn picture(image: Image) -> ContentBlock {
+    ContentBlock::image(image.base64, image.mime.name())
+}
+
+/// What the request's `_meta` says about who is behind it.
+pub(super) fn about(context: &RequestContext<RoleServer>) -> Context {
+    const MAX_CHARS: usize = 200;
+    let word = |names: &[&str]| {
+        let value = names.iter().find_map(|name| context.meta.0.get(*name))?;
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Some(text.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect())
+    };
+    Context {
+        agent_id: word(&["agent_id", "agentId", "codexec/agent_id"]),
+        trace_id: word(&["trace_id", "traceId", "codexec/trace_id", "traceparent"]),
+        chat_id: word(&["chat_id", "chatId", "codexec/chat_id", "conversation_id"]),
+    }
+}

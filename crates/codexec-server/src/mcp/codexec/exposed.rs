@@ -1,0 +1,40 @@
+//! Scripts that are tools of their own.
+
+use codexec_scripts::Meta;
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::json;
+
+use super::super::tool::tool;
+
+const PREFIX: &str = "script_";
+/// What clients take as a tool's name.
+const MAX_NAME_BYTES: usize = 64;
+/// As many as an agent can look through.
+const MAX_TOOLS: usize = 50;
+
+/// With the parameters that each was saved with as its arguments.
+pub(in crate::mcp) fn tools(scripts: &[Meta]) -> Vec<Tool> {
+    let tools = scripts.iter().take(MAX_TOOLS).map(|meta| {
+        let parameters = meta.parameters.clone().unwrap_or_else(|| json!({"type": "object"}));
+        let annotations = ToolAnnotations::with_title(meta.name.clone()).open_world(true);
+        tool(tool_name(meta), meta.description.clone(), parameters, annotations)
+    });
+    tools.collect()
+}
+
+pub(in crate::mcp) fn is_one(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// The one that a client calls by this name.
+pub(super) fn find<'a>(scripts: &'a [Meta], name: &str) -> Option<&'a Meta> {
+    scripts.iter().take(MAX_TOOLS).find(|meta| tool_name(meta) == name)
+}
+
+fn tool_name(meta: &Meta) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let name: String = meta.name.chars().map(plain).collect();
+    let mut name = format!("{PREFIX}{name}");
+    name.truncate(MAX_NAME_BYTES);
+    name
+}

@@ -1,0 +1,125 @@
+//! Our own functions: sessions, scripts, packages and logs, each by its name and with JSON in and
+//! out. The toolset `codexec`, code, the command line and every later edge call these and no
+//! others, so all of them mean the same.
+
+mod error;
+mod logs;
+mod packages;
+mod running;
+mod scripts;
+mod sessions;
+mod shape;
+
+use std::pin::Pin;
+
+use codexec_types::Image;
+use serde_json::{Map, Value};
+
+pub use self::error::OwnError;
+use crate::fields::Fields;
+use crate::{App, Budget, Client, Execution};
+
+/// What one of our functions gives.
+pub struct Owned {
+    /// In the shape of the toolset `codexec`.
+    pub value: Value,
+    pub images: Vec<Image>,
+    /// What was asked for was done, and failed: code that threw, for example.
+    pub is_failure: bool,
+}
+
+type Owning<'a> = Pin<Box<dyn Future<Output = Result<Owned, OwnError>> + Send + 'a>>;
+
+/// Those that a client is shown as tools, in their order.
+pub const TOOLS: [&str; 15] = [
+    "execute_code",
+    "start_session",
+    "send_to_session",
+    "close_session",
+    "list_sessions",
+    "install_package",
+    "save_script",
+    "get_script",
+    "list_scripts",
+    "search_scripts",
+    "run_script",
+    "save_and_run_script",
+    "delete_script",
+    "search_execution_logs",
+    "get_execution_log",
+];
+
+/// Those that only code and the command line call.
+pub const OTHERS: [&str; 6] = [
+    "snapshot_session",
+    "restore_session",
+    "list_snapshots",
+    "session_history",
+    "list_packages",
+    "list_script_versions",
+];
+
+impl App {
+    /// One of our own functions. Boxed: what it runs may call it again.
+    pub fn own<'a>(
+        &'a self,
+        name: &'a str,
+        args: Map<String, Value>,
+        client: &'a Client,
+    ) -> Owning<'a> {
+        Box::pin(async move {
+            let fields = Fields::new(args);
+            let value = match name {
+                "execute_code" => {
+                    let execution = self.execute_code(fields, client).await?;
+                    return Ok(ran(&execution, client, shape::execution));
+                }
+                "send_to_session" => {
+                    let execution = self.send_to_session(fields, client).await?;
+                    return Ok(ran(&execution, client, shape::sent));
+                }
+                "run_script" => {
+                    let execution = self.run_script(fields, client).await?;
+                    return Ok(ran(&execution, client, shape::execution));
+                }
+                "save_and_run_script" => return self.save_and_run_script(fields, client).await,
+                "start_session" => self.start_session(fields, client).await?,
+                "close_session" => self.close_session(fields, client).await?,
+                "list_sessions" => self.list_sessions(fields, client)?,
+                "snapshot_session" => self.snapshot_session(fields, client).await?,
+                "restore_session" => self.restore_session(fields, client).await?,
+                "list_snapshots" => self.list_snapshots(fields, client).await?,
+                "session_history" => self.session_history(fields, client).await?,
+                "install_package" => self.install_package(fields, client).await?,
+                "list_packages" => self.list_packages(fields, client).await?,
+                "save_script" => self.save_script(fields, client).await?,
+                "get_script" => self.get_script(fields, client).await?,
+                "list_scripts" => self.list_scripts(fields).await?,
+                "search_scripts" => self.search_scripts(fields).await?,
+                "list_script_versions" => self.list_script_versions(fields).await?,
+                "delete_script" => self.delete_script(fields).await?,
+                "search_execution_logs" => self.search_execution_logs(fields).await?,
+                "get_execution_log" => self.get_execution_log(fields, client).await?,
+                other => return Err(OwnError::unknown(other)),
+            };
+            Ok(Owned { value, images: Vec::new(), is_failure: false })
+        })
+    }
+}
+
+fn ran(
+    execution: &Execution,
+    client: &Client,
+    shape: fn(&Execution, Option<Budget>) -> Value,
+) -> Owned {
+    Owned {
+        value: shape(execution, budget(client)),
+        images: execution.images.shown.clone(),
+        is_failure: execution.outcome.code().is_some(),
+    }
+}
+
+/// An agent's context is small; code and people can take everything.
+fn budget(client: &Client) -> Option<Budget> {
+    (client.inside.is_none() && !client.takes_all).then_some(Budget::DEFAULT)
+}

@@ -1,0 +1,135 @@
+use std::fmt::Write as _;
+
+use codexec_exec::packages::PackageError;
+use codexec_scripts::ScriptError;
+use codexec_store::StoreError;
+use codexec_types::{CallCode, nearest};
+use serde_json::{Map, Value, json};
+
+use super::{OTHERS, TOOLS};
+use crate::fields::FieldError;
+use crate::{ExecuteError, SessionError, SnapshotError};
+
+/// Why one of our functions did not do what it was asked: a stable word, a sentence that says
+/// what to do, and what a program may want to know beside it.
+#[derive(Debug)]
+pub struct OwnError {
+    code: &'static str,
+    message: String,
+    details: Map<String, Value>,
+}
+
+impl OwnError {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> OwnError {
+        OwnError { code, message: message.into(), details: Map::new() }
+    }
+
+    pub(super) fn invalid(message: impl Into<String>) -> OwnError {
+        OwnError::new("INVALID_ARGS", message)
+    }
+
+    pub(super) fn unknown(name: &str) -> OwnError {
+        let name: String = name.chars().take(80).collect();
+        let all: Vec<&str> = TOOLS.into_iter().chain(OTHERS).collect();
+        let near = nearest(&name, all.iter().copied(), 3).join(", ");
+        OwnError::new(
+            "TOOL_NOT_FOUND",
+            format!("there is no function {name:?}; the nearest: {near}"),
+        )
+    }
+
+    #[must_use]
+    pub(super) fn with(mut self, field: &str, value: Value) -> OwnError {
+        self.details.insert(field.to_owned(), value);
+        self
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The sentence alone.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// As the toolset `codexec` writes it.
+    pub fn value(&self) -> Value {
+        let mut value = json!({
+            "success": false,
+            "error": self.message,
+            "error_code": self.code,
+        });
+        if let Some(fields) = value.as_object_mut() {
+            fields.extend(self.details.clone());
+        }
+        value
+    }
+
+    /// As code sees it.
+    pub(crate) fn call_code(&self) -> CallCode {
+        match self.code {
+            "TOOL_NOT_FOUND" => CallCode::ToolNotFound,
+            "INVALID_ARGS" | "INVALID_LANGUAGE" => CallCode::InvalidArgs,
+            _ => CallCode::UpstreamError,
+        }
+    }
+}
+
+impl std::fmt::Display for OwnError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl From<FieldError> for OwnError {
+    fn from(error: FieldError) -> OwnError {
+        OwnError::invalid(error.to_string())
+    }
+}
+
+impl From<ExecuteError> for OwnError {
+    fn from(error: ExecuteError) -> OwnError {
+        OwnError::new(error.code(), with_causes(&error))
+    }
+}
+
+impl From<SessionError> for OwnError {
+    fn from(error: SessionError) -> OwnError {
+        OwnError::new(error.code(), error.to_string())
+    }
+}
+
+impl From<SnapshotError> for OwnError {
+    fn from(error: SnapshotError) -> OwnError {
+        OwnError::invalid(error.to_string())
+    }
+}
+
+impl From<StoreError> for OwnError {
+    fn from(error: StoreError) -> OwnError {
+        OwnError::new("STORE_UNAVAILABLE", with_causes(&error))
+    }
+}
+
+impl From<PackageError> for OwnError {
+    fn from(error: PackageError) -> OwnError {
+        OwnError::new(error.code(), with_causes(&error))
+    }
+}
+
+impl From<ScriptError> for OwnError {
+    fn from(error: ScriptError) -> OwnError {
+        OwnError::new(error.code(), with_causes(&error))
+    }
+}
+
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        let _ = write!(text, ": {source}");
+        cause = source.source();
+    }
+    text
+}

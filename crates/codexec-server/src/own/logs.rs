@@ -1,0 +1,167 @@
+use codexec_store::{Call, Execution, Found, Kind, LogQuery};
+use codexec_types::{ExecutionId, SessionId, parse_time, rfc3339};
+use serde_json::{Value, json};
+
+use super::running::language;
+use super::sessions::mebibytes;
+use super::{OwnError, budget, shape};
+use crate::fields::Fields;
+use crate::plain::plain;
+use crate::{App, Client};
+
+const DEFAULT_LIMIT: u64 = 20;
+const MAX_LIMIT: u64 = 100;
+const MAX_OFFSET: u64 = 1_000_000_000;
+const PREVIEW_CHARS: usize = 200;
+
+impl App {
+    pub(super) async fn search_execution_logs(
+        &self,
+        mut fields: Fields,
+    ) -> Result<Value, OwnError> {
+        let language = language(&mut fields)?.map(|language| language.name().to_owned());
+        let status = fields.choice("status", &Kind::ALL.map(|kind| (kind.name(), kind)))?;
+        let text = fields.text("query")?;
+        let since = moment(&mut fields, "since")?;
+        let until = moment(&mut fields, "until")?;
+        let session = match fields.text("session_id")? {
+            Some(text) => Some(SessionId::parse(&text).ok_or_else(|| {
+                let text: String = text.chars().take(60).collect();
+                OwnError::invalid(format!(
+                    "session_id: {text:?} is not allowed; it must be like sess_<32 hex digits>"
+                ))
+            })?),
+            None => None,
+        };
+        let tool = fields.text("tool")?;
+        let limit = fields.number("limit", 1..=MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+        let offset = fields.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0);
+        fields.finish()?;
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let query = LogQuery { language, status, text, since, until, session, tool, limit, offset };
+        let page = self.records.store().await?.search(&query).await?;
+        let results: Vec<Value> = page.results.iter().map(found).collect();
+        Ok(json!({"results": results, "total_count": page.total}))
+    }
+
+    pub(super) async fn get_execution_log(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
+        let text = fields.required_text("execution_id")?;
+        fields.finish()?;
+        let missing = || {
+            let text = plain(&text.chars().take(80).collect::<String>());
+            let message = format!(
+                "execution_id: there is no execution {text:?}; search_execution_logs finds those \
+                 there are"
+            );
+            OwnError::new("EXECUTION_NOT_FOUND", message)
+        };
+        let id = ExecutionId::parse(&text).ok_or_else(missing)?;
+        let execution = self.records.store().await?.get(&id).await?.ok_or_else(missing)?;
+        Ok(whole(&execution, client))
+    }
+}
+
+fn found(found: &Found) -> Value {
+    let summary = &found.summary;
+    json!({
+        "execution_id": summary.id.as_str(),
+        "session_id": summary.session.as_ref().map(SessionId::as_str),
+        "language": summary.language,
+        "code_preview": preview(&found.code),
+        "status": summary.kind.name(),
+        "exit_code": summary.exit_status(),
+        "error_preview": found.error.as_deref().map(preview),
+        "duration_ms": summary.duration.map(shape::milliseconds),
+        "executed_at": rfc3339(summary.started),
+    })
+}
+
+/// The whole record, with texts that fit an agent's context where an agent reads it.
+fn whole(execution: &Execution, client: &Client) -> Value {
+    let summary = &execution.summary;
+    let budget = budget(client);
+    let mut is_cut = false;
+    let mut fitted = |text: &str| {
+        let (text, cut) = shape::cut(text, budget);
+        is_cut |= cut;
+        text
+    };
+    let written = execution.written.clone().unwrap_or_default();
+    let (stdout, stderr) = (fitted(&written.stdout()), fitted(&written.stderr()));
+    let (code, value) = (fitted(&execution.code), execution.value.as_deref().map(&mut fitted));
+    let paths = |files: &[codexec_types::Artifact]| -> Vec<String> {
+        files.iter().map(|file| plain(&file.path)).collect()
+    };
+    let mut log = json!({
+        "execution_id": summary.id.as_str(),
+        "session_id": summary.session.as_ref().map(SessionId::as_str),
+        "language": summary.language,
+        "code": code,
+        "stdout": stdout,
+        "stderr": stderr,
+        "exit_code": summary.exit_status(),
+        "duration_ms": summary.duration.map(shape::milliseconds),
+        "packages_installed": execution.packages,
+        "artifacts_created": paths(&execution.changes.created),
+        "artifacts_modified": paths(&execution.changes.modified),
+        "artifacts_deleted": paths(&execution.changes.deleted),
+        "sandbox_mode": "process",
+        "guardian_pre_scan": null,
+        "guardian_post_scan": null,
+        "agent_id": execution.context.agent_id,
+        "trace_id": execution.context.trace_id,
+        "executed_at": rfc3339(summary.started),
+        "status": summary.kind.name(),
+    });
+    let Some(fields) = log.as_object_mut() else { return log };
+    let calls: Vec<Value> = execution.calls.iter().map(call).collect();
+    let more = [
+        ("error_code", json!(summary.error_code)),
+        ("error", json!(summary.message)),
+        ("result", json!(value.filter(|text| text != "null"))),
+        ("chat_id", json!(execution.context.chat_id)),
+        ("script", json!(summary.script.as_ref().map(|(name, _)| name))),
+        ("script_version", json!(summary.script.as_ref().map(|(_, version)| version))),
+        ("tool_calls", json!((!calls.is_empty()).then_some(calls))),
+        ("limits_met", json!((!summary.limits_met.is_empty()).then_some(&summary.limits_met))),
+        ("sandbox_layers", json!(summary.posture)),
+        ("memory_peak_mb", json!(summary.peak_memory_bytes.map(mebibytes))),
+        ("working_dir", json!(execution.working_dir)),
+        ("truncated", json!(is_cut.then_some(true))),
+    ];
+    let more = more.into_iter().filter(|(_, value)| !value.is_null());
+    fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+    log
+}
+
+fn call(call: &Call) -> Value {
+    json!({
+        "server": call.server,
+        "tool": call.tool,
+        "duration_ms": call.duration.map(shape::milliseconds),
+        "error_code": call.error_code,
+        "result_bytes": call.result_bytes,
+    })
+}
+
+fn preview(text: &str) -> String {
+    text.chars().take(PREVIEW_CHARS).collect()
+}
+
+fn moment(
+    fields: &mut Fields,
+    field: &'static str,
+) -> Result<Option<std::time::SystemTime>, OwnError> {
+    let Some(text) = fields.text(field)? else { return Ok(None) };
+    let moment = parse_time(&text).ok_or_else(|| {
+        let text: String = text.chars().take(60).collect();
+        OwnError::invalid(format!(
+            "{field}: {text:?} is no moment; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
+        ))
+    })?;
+    Ok(Some(moment))
+}

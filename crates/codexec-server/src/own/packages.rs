@@ -1,0 +1,143 @@
+use std::time::SystemTime;
+
+use codexec_exec::packages::Target;
+use codexec_scripts::Meta;
+use codexec_types::{Language, PackageName};
+use serde_json::{Value, json};
+
+use super::running::language;
+use super::{OwnError, budget, shape};
+use crate::fields::Fields;
+use crate::sessions::Session;
+use crate::{App, Client};
+
+impl App {
+    pub(super) async fn install_package(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
+        let session = fields.text("session_id")?;
+        let text = fields.required_text("package")?;
+        let language = language(&mut fields)?;
+        fields.finish()?;
+        let session = match session {
+            Some(handle) => Some(self.sessions.find(&handle, &client.principal)?),
+            None => None,
+        };
+        let language = language.or(session.as_ref().map(|session| session.language));
+        let language = installable(language)?;
+        if let Some(session) = session.as_ref().filter(|session| session.language != language) {
+            return Err(OwnError::invalid(format!(
+                "language: {} is a {} session and cannot use {language} packages",
+                session.id, session.language
+            )));
+        }
+        let package = PackageName::parse(language, &text)
+            .map_err(|error| OwnError::invalid(format!("package: {error}")))?;
+        let target = target(session.as_deref());
+        let say = |line: &str| {
+            let line = line.to_owned();
+            client.progress.send_modify(|progress| progress.message = Some(line));
+        };
+        let installed = self.packages.install(&package, target, say, &client.cancel).await;
+        if let Some(session) = &session {
+            let version = installed.as_ref().ok().map(|done| done.version.as_str());
+            let store = self.records.store().await?;
+            let (name, at) = (package.name(), SystemTime::now());
+            store.session_package(&session.id, name, version, installed.is_ok(), at).await?;
+        }
+        let installed = installed?;
+        if let Some(session) = &session {
+            session.has_package(package.name());
+        }
+        let also: Vec<String> =
+            installed.also.iter().map(|(name, version)| format!("{name}-{version}")).collect();
+        let (output, _) = shape::cut(&installed.output, budget(client));
+        let mut value = json!({
+            "success": true,
+            "package": installed.package,
+            "version": installed.version,
+            "install_output": output,
+        });
+        if let (Some(fields), false) = (value.as_object_mut(), also.is_empty()) {
+            fields.insert("also_installed".to_owned(), json!(also));
+        }
+        Ok(value)
+    }
+
+    pub(super) async fn list_packages(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
+        let session = fields.text("session_id")?;
+        let language = language(&mut fields)?;
+        fields.finish()?;
+        let session = match session {
+            Some(handle) => Some(self.sessions.find(&handle, &client.principal)?),
+            None => None,
+        };
+        let language = installable(language.or(session.as_ref().map(|session| session.language)))?;
+        let found = self.packages.installed(language, target(session.as_deref())).await?;
+        let packages: Vec<Value> = found
+            .iter()
+            .map(|(name, version)| json!({"package": name, "version": version}))
+            .collect();
+        Ok(json!({"packages": packages}))
+    }
+
+    /// Whether everything that a script needs is there.
+    pub(super) async fn has_packages(
+        &self,
+        meta: &Meta,
+        session: Option<&Session>,
+    ) -> Result<(), OwnError> {
+        if meta.packages.is_empty() {
+            return Ok(());
+        }
+        let language = match meta.language {
+            Language::Python | Language::Node => meta.language,
+            Language::JavaScript | Language::TypeScript | Language::Bash => return Ok(()),
+        };
+        let parse = |text: &String| PackageName::parse(language, text);
+        let needed: Result<Vec<PackageName>, _> = meta.packages.iter().map(parse).collect();
+        let needed = needed.map_err(|error| OwnError::invalid(format!("packages: {error}")))?;
+        let missing =
+            self.packages.missing(&needed, session.map(|session| &*session.folder)).await?;
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<&str> = missing.iter().map(PackageName::as_str).collect();
+        let how: Vec<String> = names
+            .iter()
+            .map(|name| {
+                format!("install_package {}", json!({"package": name, "language": language}))
+            })
+            .collect();
+        let message = format!(
+            "{} needs packages that are not there: {}; install each first: {}",
+            meta.name,
+            names.join(", "),
+            how.join("; ")
+        );
+        Err(OwnError::new("MISSING_PACKAGES", message).with("missing_packages", json!(names)))
+    }
+}
+
+fn target(session: Option<&Session>) -> Target<'_> {
+    match session {
+        Some(session) => Target::Session(&session.folder),
+        None => Target::Everybody,
+    }
+}
+
+fn installable(language: Option<Language>) -> Result<Language, OwnError> {
+    match language {
+        Some(language @ (Language::Python | Language::Node)) => Ok(language),
+        Some(other) => Err(OwnError::invalid(format!(
+            "language: {other} has no packages; it must be python or node"
+        ))),
+        None => Err(OwnError::invalid("language: it is missing; it must be python or node")),
+    }
+}

@@ -1,0 +1,231 @@
+//! Running code: fresh, in a session, or a saved script.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use codexec_types::{Asked, Json, Language, Policy};
+use serde_json::Value;
+
+use super::{OwnError, Owned, ran, shape};
+use crate::fields::{FieldError, Fields};
+use crate::sessions::Session;
+use crate::{App, Client, Execution, Wanted};
+
+impl App {
+    /// Code or a script, in a worker of its own or in a session.
+    pub(crate) async fn execute_code(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        let policy = self.in_force.policy();
+        let code = fields.text("code")?;
+        let script = fields.text("script")?;
+        let version = version(&mut fields)?;
+        let language = language(&mut fields)?;
+        let session = fields.text("session")?;
+        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        read_rest(&mut fields, &policy, &mut wanted)?;
+        fields.finish()?;
+        match (code, script) {
+            (Some(code), None) => wanted.code = code,
+            (None, Some(script)) => {
+                return self.run(&script, version, wanted, session, client).await;
+            }
+            (Some(_), Some(_)) => {
+                return Err(OwnError::invalid("code, script: both are given; give one"));
+            }
+            (None, None) => {
+                let message = "code: it is missing; it must be a string (or give `script`, the \
+                               name of a saved one)";
+                return Err(OwnError::invalid(message));
+            }
+        }
+        wanted.language = language.unwrap_or(Language::TypeScript);
+        if let Some(handle) = session {
+            let working_dir = wanted.working_dir.take();
+            let found = self.session_for(&handle, language, working_dir, client).await?;
+            in_session(&mut wanted, found, language)?;
+        }
+        Ok(self.execute(wanted, client).await?)
+    }
+
+    pub(super) async fn send_to_session(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        let policy = self.in_force.policy();
+        let id = fields.text("session_id")?;
+        let code = fields.required_text("code")?;
+        let language = language(&mut fields)?;
+        let mut wanted = Wanted::new(Language::TypeScript, code);
+        read_rest(&mut fields, &policy, &mut wanted)?;
+        fields.finish()?;
+        let session = match (id, language) {
+            (Some(id), _) => self.sessions.find(&id, &client.principal)?,
+            (None, Some(language)) => {
+                let working_dir = wanted.working_dir.take();
+                self.open_session(language, None, working_dir, client).await?
+            }
+            (None, None) => {
+                let message = "session_id: it is missing; it must be the id that start_session \
+                               gave (or give `language` to open a new one)";
+                return Err(OwnError::invalid(message));
+            }
+        };
+        in_session(&mut wanted, session, language)?;
+        Ok(self.execute(wanted, client).await?)
+    }
+
+    pub(super) async fn run_script(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        let policy = self.in_force.policy();
+        let name = fields.required_text("name")?;
+        let version = version(&mut fields)?;
+        let session = fields.text("session_id")?;
+        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        read_rest(&mut fields, &policy, &mut wanted)?;
+        fields.finish()?;
+        self.run(&name, version, wanted, session, client).await
+    }
+
+    /// A saved script in a worker of its own; `wanted` says everything but its code and language.
+    pub async fn run_saved(
+        &self,
+        name: &str,
+        version: Option<u32>,
+        wanted: Wanted,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        self.run(name, version, wanted, None, client).await
+    }
+
+    pub(super) async fn save_and_run_script(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Owned, OwnError> {
+        let policy = self.in_force.policy();
+        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        let session = fields.text("session_id")?;
+        read_rest(&mut fields, &policy, &mut wanted)?;
+        let saved = self.save_script(fields, client).await?;
+        let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let execution = self.run(&name, None, wanted, session, client).await?;
+        let mut owned = ran(&execution, client, shape::execution);
+        if let Some(value) = owned.value.as_object_mut() {
+            value.insert("script".to_owned(), saved);
+        }
+        Ok(owned)
+    }
+
+    /// A script as it was saved: its input is checked and its packages are there before it starts.
+    async fn run(
+        &self,
+        name: &str,
+        version: Option<u32>,
+        mut wanted: Wanted,
+        session: Option<String>,
+        client: &Client,
+    ) -> Result<Execution, OwnError> {
+        let script = self.scripts.get(name, version).await?;
+        let input: Value = serde_json::from_str(wanted.input.text()).unwrap_or(Value::Null);
+        self.scripts.check_input(&script.meta, &input)?;
+        wanted.language = script.meta.language;
+        let session = match session {
+            Some(handle) => {
+                let working_dir = wanted.working_dir.take();
+                let language = Some(wanted.language);
+                Some(self.session_for(&handle, language, working_dir, client).await?)
+            }
+            None => None,
+        };
+        self.has_packages(&script.meta, session.as_deref()).await?;
+        wanted.code = script.code;
+        wanted.script = Some((script.meta.name.clone(), script.version));
+        if let Some(session) = session {
+            in_session(&mut wanted, session, Some(script.meta.language))?;
+        }
+        let executed = self.execute(wanted, client).await;
+        let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
+        if let Err(error) = self.scripts.ran(&script.meta.name, SystemTime::now(), is_fine).await {
+            tracing::warn!(%error, "a script's run is not counted");
+        }
+        Ok(executed?)
+    }
+
+    /// The session with this id or name; a name that is not there yet becomes one.
+    async fn session_for(
+        &self,
+        handle: &str,
+        language: Option<Language>,
+        working_dir: Option<std::path::PathBuf>,
+        client: &Client,
+    ) -> Result<Arc<Session>, OwnError> {
+        if let Some(session) = self.sessions.named(handle, &client.principal) {
+            return Ok(session);
+        }
+        if handle.starts_with("sess_") {
+            return Ok(self.sessions.find(handle, &client.principal)?);
+        }
+        let language = language.unwrap_or(Language::TypeScript);
+        self.open_session(language, Some(handle.to_owned()), working_dir, client).await
+    }
+}
+
+fn in_session(
+    wanted: &mut Wanted,
+    session: Arc<Session>,
+    asked: Option<Language>,
+) -> Result<(), OwnError> {
+    let is_script = |language| matches!(language, Language::JavaScript | Language::TypeScript);
+    let is_same = |language| {
+        language == session.language || (is_script(language) && is_script(session.language))
+    };
+    if let Some(asked) = asked.filter(|asked| !is_same(*asked)) {
+        return Err(OwnError::invalid(format!(
+            "language: {} is a {} session and cannot run {asked}; leave `language` out, or use \
+             another session",
+            session.id, session.language
+        )));
+    }
+    if wanted.working_dir.is_some() {
+        return Err(OwnError::invalid(
+            "working_dir: a session has the one that it was opened with; leave it out",
+        ));
+    }
+    wanted.language = session.language;
+    wanted.session = Some(session);
+    Ok(())
+}
+
+/// What every way of running code takes.
+fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Result<(), FieldError> {
+    wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
+    wanted.args = fields.texts("args")?.unwrap_or_default();
+    wanted.working_dir = fields.text("working_dir")?.map(Into::into);
+    let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
+    let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
+    let allowed_tools = fields.texts("allowed_tools")?;
+    let allowed_servers = fields.texts("allowed_servers")?;
+    let most = u64::from(policy.limits.tool_calls);
+    let calls = fields.number("max_tool_calls", 0..=most)?;
+    let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
+    wanted.asked = Asked { wall, tool_calls, allowed_tools, allowed_servers };
+    Ok(())
+}
+
+pub(super) fn language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {
+    let names = Language::ALL.map(|language| (language.name(), language));
+    let short = Language::ALL.map(|language| (language.short(), language));
+    fields.choice("language", &[names, short].concat())
+}
+
+pub(super) fn version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
+    let version = fields.number("version", 1..=u64::from(u32::MAX))?;
+    Ok(version.and_then(|version| u32::try_from(version).ok()))
+}

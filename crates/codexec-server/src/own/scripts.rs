@@ -1,0 +1,156 @@
+use codexec_scripts::{Draft, Filter, Meta};
+use codexec_types::Language;
+use serde_json::{Value, json};
+
+use super::OwnError;
+use super::running::{language, version};
+use crate::fields::Fields;
+use crate::{App, Client};
+
+const DEFAULT_LISTED: u64 = 100;
+const MAX_LISTED: u64 = 1_000;
+const DEFAULT_FOUND: u64 = 10;
+const MAX_FOUND: u64 = 100;
+
+impl App {
+    pub(super) async fn save_script(
+        &self,
+        mut fields: Fields,
+        _client: &Client,
+    ) -> Result<Value, OwnError> {
+        let draft = Draft {
+            name: fields.required_text("name")?,
+            description: fields.text("description")?.unwrap_or_default(),
+            language: language(&mut fields)?.unwrap_or(Language::Python),
+            code: fields.required_text("code")?,
+            tags: fields.texts("tags")?.unwrap_or_default(),
+            packages: fields.texts("packages")?.unwrap_or_default(),
+            parameters: fields.take("parameters").filter(|schema| !schema.is_null()),
+            source_execution_id: fields.text("source_execution_id")?,
+            expose: fields.truth("expose")?.unwrap_or(false),
+        };
+        fields.finish()?;
+        let saved = self.scripts.save(draft).await?;
+        Ok(json!({
+            "success": true,
+            "script_id": saved.script_id,
+            "name": saved.name,
+            "path": saved.path,
+            "saved_at": saved.saved_at,
+            "version": saved.version,
+        }))
+    }
+
+    pub(super) async fn get_script(
+        &self,
+        mut fields: Fields,
+        _client: &Client,
+    ) -> Result<Value, OwnError> {
+        let name = fields.required_text("name")?;
+        let version = version(&mut fields)?;
+        fields.finish()?;
+        let script = self.scripts.get(&name, version).await?;
+        let meta = &script.meta;
+        let mut value = json!({
+            "success": true,
+            "name": meta.name,
+            "description": meta.description,
+            "language": meta.language.name(),
+            "code": script.code,
+            "tags": meta.tags,
+            "packages": meta.packages,
+            "created_at": meta.created_at,
+            "last_run_at": meta.last_run_at,
+            "run_count": meta.run_count,
+            "last_run_success": meta.last_run_success,
+            "version": script.version,
+        });
+        let more = [
+            ("parameters", json!(meta.parameters)),
+            ("source_execution_id", json!(meta.source_execution_id)),
+            ("expose", json!(meta.expose.then_some(true))),
+        ];
+        if let Some(fields) = value.as_object_mut() {
+            let more = more.into_iter().filter(|(_, value)| !value.is_null());
+            fields.extend(more.map(|(name, value)| (name.to_owned(), value)));
+        }
+        Ok(value)
+    }
+
+    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
+        let language = language(&mut fields)?;
+        let tag = fields.text("tag")?;
+        let limit = fields.number("limit", 1..=MAX_LISTED)?.unwrap_or(DEFAULT_LISTED);
+        let offset = fields.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or(0);
+        fields.finish()?;
+        let (limit, offset) = (size(limit), size(offset));
+        let filter = Filter { language, tag, limit, offset };
+        let listed = self.scripts.list(filter).await?;
+        let scripts: Vec<Value> = listed.scripts.iter().map(listed_script).collect();
+        let mut value = json!({"scripts": scripts, "total_count": listed.total});
+        if let (Some(fields), false) = (value.as_object_mut(), listed.notes.is_empty()) {
+            fields.insert("notes".to_owned(), json!(listed.notes));
+        }
+        Ok(value)
+    }
+
+    pub(super) async fn search_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
+        let query = fields.required_text("query")?;
+        let limit = fields.number("limit", 1..=MAX_FOUND)?.unwrap_or(DEFAULT_FOUND);
+        fields.finish()?;
+        let hits = self.scripts.search(&query, size(limit)).await?;
+        let results: Vec<Value> = hits
+            .iter()
+            .map(|hit| {
+                json!({
+                    "name": hit.meta.name,
+                    "description": hit.meta.description,
+                    "language": hit.meta.language.name(),
+                    "relevance": hit.relevance.as_str(),
+                })
+            })
+            .collect();
+        Ok(json!({"results": results}))
+    }
+
+    /// Those that are kept, newest first.
+    pub(super) async fn list_script_versions(&self, mut fields: Fields) -> Result<Value, OwnError> {
+        let name = fields.required_text("name")?;
+        fields.finish()?;
+        let versions = self.scripts.versions(&name).await?;
+        let versions: Vec<Value> = versions
+            .iter()
+            .map(|version| {
+                json!({
+                    "version": version.version,
+                    "saved_at": version.saved_at,
+                    "language": version.language.name(),
+                    "sha256": version.sha256,
+                    "is_current": version.is_current,
+                })
+            })
+            .collect();
+        Ok(json!({"name": name, "versions": versions}))
+    }
+
+    pub(super) async fn delete_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
+        let name = fields.required_text("name")?;
+        fields.finish()?;
+        self.scripts.delete(&name).await?;
+        Ok(json!({"success": true, "name": name}))
+    }
+}
+
+fn listed_script(meta: &Meta) -> Value {
+    json!({
+        "name": meta.name,
+        "description": meta.description,
+        "language": meta.language.name(),
+        "tags": meta.tags,
+        "last_run_at": meta.last_run_at,
+    })
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

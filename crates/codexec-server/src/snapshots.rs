@@ -1,0 +1,146 @@
+//! Sessions that were kept under a name, as files.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use codexec_types::{Language, Principal};
+use serde::{Deserialize, Serialize};
+
+use crate::Recorded;
+
+/// No file is longer than this, ours or somebody's.
+const MAX_BYTES: u64 = 96 << 20;
+const MAX_NAME_CHARS: usize = 64;
+const NO_LINK: i32 = 0o400_000;
+
+/// The cells of a session up to a moment, under a name.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Snapshot {
+    pub(crate) name: String,
+    pub(crate) principal: Principal,
+    pub(crate) language: Language,
+    /// When it was made.
+    pub(crate) at: String,
+    pub(crate) cells: Vec<Recorded>,
+}
+
+/// The folder of them.
+pub(crate) struct Snapshots(PathBuf);
+
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    #[error("session_id: {0} sessions cannot be made anew; javascript, typescript and python can")]
+    Language(Language),
+    #[error("session_id: a snapshot holds at most {max} MiB of code and answers, and this session has more", max = crate::sessions::MAX_RECORD_BYTES >> 20)]
+    TooLong,
+    #[error(
+        "session_id: its code or answers hold what looks like a secret, which is not kept on disk; take it out of the code, and hand it in as `input` of a later send"
+    )]
+    Secret,
+    #[error("name: {0:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, `-` and `_`")]
+    Name(String),
+    #[error("name: there is no snapshot {0:?} of yours")]
+    Unknown(String),
+    #[error("name: the snapshot {0:?} cannot be read; it is damaged")]
+    Damaged(String),
+    #[error("the snapshot cannot be kept")]
+    Io(#[from] io::Error),
+}
+
+pub(crate) fn check_name(name: &str) -> Result<(), SnapshotError> {
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    match !name.is_empty() && name.len() <= MAX_NAME_CHARS && name.bytes().all(is_plain) {
+        true => Ok(()),
+        false => Err(SnapshotError::Name(name.chars().take(40).collect())),
+    }
+}
+
+impl Snapshots {
+    pub(crate) fn at(folder: PathBuf) -> Snapshots {
+        Snapshots(folder)
+    }
+
+    /// Over an older one of the same name, wholly or not at all.
+    pub(crate) async fn save(self, snapshot: Snapshot) -> Result<(), SnapshotError> {
+        blocking(move || {
+            let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
+            if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
+                return Err(SnapshotError::Secret);
+            }
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
+            let path = self.path(&snapshot.name);
+            let unborn = path.with_extension("new");
+            let mut file = fs::File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .custom_flags(NO_LINK)
+                .open(&unborn)?;
+            file.write_all(text.as_bytes())?;
+            Ok(fs::rename(&unborn, &path)?)
+        })
+        .await
+    }
+
+    pub(crate) async fn load(
+        self,
+        name: &str,
+        principal: &Principal,
+    ) -> Result<Snapshot, SnapshotError> {
+        let (name, principal) = (name.to_owned(), principal.clone());
+        blocking(move || {
+            let unknown = || SnapshotError::Unknown(name.clone());
+            let snapshot = read(&self.path(&name)).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => unknown(),
+                io::ErrorKind::InvalidData => SnapshotError::Damaged(name.clone()),
+                _ => error.into(),
+            })?;
+            if snapshot.principal == principal { Ok(snapshot) } else { Err(unknown()) }
+        })
+        .await
+    }
+
+    /// Names, by the alphabet.
+    pub(crate) async fn list(self, principal: &Principal) -> Result<Vec<String>, SnapshotError> {
+        let principal = principal.clone();
+        blocking(move || {
+            let entries = match fs::read_dir(&self.0) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+                Err(error) => return Err(error.into()),
+            };
+            let paths = entries.flatten().map(|entry| entry.path());
+            let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
+            let read = paths.filter(is_one).filter_map(|path| read(&path).ok());
+            let theirs = read.filter(|snapshot| snapshot.principal == principal);
+            let mut names: Vec<String> = theirs.map(|snapshot| snapshot.name).collect();
+            names.sort();
+            Ok(names)
+        })
+        .await
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.json"))
+    }
+}
+
+fn read(path: &Path) -> io::Result<Snapshot> {
+    let file = fs::File::options().read(true).custom_flags(NO_LINK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    serde_json::from_str(&text).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SnapshotError> + Send + 'static,
+) -> Result<T, SnapshotError> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,248 @@
+//! What a record costs, and how fast records are found.
+//!
+//! `cargo bench -p codexec-store` measures on the disk of the folder for temporary files;
+//! `-- --dir PATH` on another, and `-- --executions N` searches other numbers than 100,000.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    reason = "a benchmark may fall over"
+)]
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant, SystemTime},
+};
+
+use codexec_store::{
+    Begin, CallEnd, Durability, Finish, Kind, LogQuery, Retention, Store, ToolCall, mask,
+};
+use codexec_types::{
+    Admitted, Asked, Changes, Context, Ending, ExecutionId, Files, Json, Language, Limits, Outcome,
+    Policy, Principal, Request, ToolFilter, Written,
+};
+
+#[tokio::main]
+async fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let value = |name: &str| {
+        let at = args.iter().position(|arg| arg == name)?;
+        Some(args.get(at + 1).unwrap_or_else(|| panic!("{name} takes a value")).clone())
+    };
+    let dir = value("--dir").map_or_else(std::env::temp_dir, PathBuf::from);
+    let executions = value("--executions").map_or(100_000, |n| n.parse().unwrap());
+    masking();
+    appending(&dir, Durability::Process, 1, 5_000).await;
+    appending(&dir, Durability::Process, 32, 20_000).await;
+    appending(&dir, Durability::Power, 1, 500).await;
+    appending(&dir, Durability::Power, 32, 5_000).await;
+    calls(&dir).await;
+    searching(&dir, executions).await;
+}
+
+fn masking() {
+    let line = "df = pd.read_csv('data.csv').groupby('category').agg({'value': 'mean'})\n";
+    for bytes in [100, 1_000, 64_000] {
+        let text: String = line.chars().cycle().take(bytes).collect();
+        let took = median(201, || {
+            let started = Instant::now();
+            std::hint::black_box(mask(std::hint::black_box(&text)));
+            started.elapsed()
+        });
+        println!("mask  {bytes:>6} bytes with nothing to mask   {took:>10.2?}");
+    }
+}
+
+/// `clients` at once, each one record after another.
+async fn appending(dir: &Path, durability: Durability, clients: u128, count: u128) {
+    let home = tempfile::tempdir_in(dir).unwrap();
+    let store = Store::open(&home.path().join("codexec.db"), durability).await.unwrap();
+    let started = Instant::now();
+    let tasks = (0..clients).map(|client| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let mut took = Vec::new();
+            for n in 0..count / clients {
+                let begun = Instant::now();
+                record(&store, client * count + n, "print('hello')").await;
+                took.push(begun.elapsed());
+            }
+            took
+        })
+    });
+    let mut took = Vec::new();
+    for task in tasks.collect::<Vec<_>>() {
+        took.extend(task.await.unwrap());
+    }
+    let all = started.elapsed();
+    store.flush().await.unwrap();
+    let logged = started.elapsed();
+    took.sort();
+    let at = |percent: usize| took[(took.len() - 1) * percent / 100];
+    println!(
+        "append {durability:?} x{clients:<2}  p50 {:>9.1?}  p99 {:>9.1?}  {:>7.0}/s  in the log files \
+         {:.0?} later",
+        at(50),
+        at(99),
+        took.len() as f64 / all.as_secs_f64(),
+        logged - all,
+    );
+}
+
+async fn calls(dir: &Path) {
+    let home = tempfile::tempdir_in(dir).unwrap();
+    let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    begin(&store, &id, "1").await;
+    let call = ToolCall { server: "github", tool: "get_issue", args: r#"{"number":17}"# };
+    let end = CallEnd {
+        error: None,
+        duration: Duration::from_millis(3),
+        result: None,
+        result_bytes: 900,
+    };
+    let mut took = Vec::new();
+    for number in 0..5_000 {
+        let started = Instant::now();
+        store.begin_call(&id, number, &call).await.unwrap();
+        store.finish_call(&id, number, end).await;
+        took.push(started.elapsed());
+    }
+    took.sort();
+    println!(
+        "call   begin and end             p50 {:>9.1?}  p99 {:>9.1?}",
+        took[2_500], took[4_950]
+    );
+}
+
+async fn searching(dir: &Path, executions: u128) {
+    let home = tempfile::tempdir_in(dir).unwrap();
+    let path = home.path().join("codexec.db");
+    let store = Store::open(&path, Durability::Process).await.unwrap();
+    let started = Instant::now();
+    let before = resident_mib();
+    for n in 0..executions {
+        let code = format!(
+            "import pandas as pd\ndf{} = pd.read_csv('data-{n}.csv')\nprint(df.describe())  # job{}",
+            n % 97,
+            n % 1_000
+        );
+        record(&store, n, &code).await;
+    }
+    store.flush().await.unwrap();
+    println!(
+        "search {executions} executions written in {:.1?}, {} MiB, resident {before} -> {} MiB",
+        started.elapsed(),
+        mib(&path),
+        resident_mib()
+    );
+    let any = LogQuery { limit: 20, ..LogQuery::default() };
+    let text = |text: &str| LogQuery { text: Some(text.to_owned()), ..any.clone() };
+    let first = Instant::now();
+    store.search(&text("nothing")).await.unwrap();
+    println!("search first, after the index was filled up   {:.1?}", first.elapsed());
+    let now = SystemTime::now();
+    for (name, query) in [
+        ("a word in all", text("pandas")),
+        ("a word in 1 of 1,000", text("job123")),
+        ("a word in one", text("77777")),
+        ("the beginning of words", text("des")),
+        ("three words", text("pandas read_csv job12")),
+        ("a word in all, of one kind", LogQuery { status: Some(Kind::Success), ..text("pandas") }),
+        (
+            "a word in all, of a time",
+            LogQuery { since: Some(now - Duration::from_secs(60)), ..text("pandas") },
+        ),
+        ("a word in all, page 4,000", LogQuery { offset: 80_000, ..text("pandas") }),
+        ("no word", any.clone()),
+        ("no word, of one kind", LogQuery { status: Some(Kind::Failed), ..any.clone() }),
+    ] {
+        let mut took = Vec::new();
+        let mut total = 0;
+        for _ in 0..21 {
+            let started = Instant::now();
+            total = store.search(&query).await.unwrap().total;
+            took.push(started.elapsed());
+        }
+        took.sort();
+        println!("search {name:<28} {total:>7}   p50 {:>9.2?}  max {:>9.2?}", took[10], took[20]);
+    }
+    println!("search resident {} MiB", resident_mib());
+    let started = Instant::now();
+    let all = Retention { success: Duration::ZERO, ..Retention::default() };
+    let removed = store.retain(&all, SystemTime::now() + Duration::from_secs(1)).await.unwrap();
+    println!("retain {} executions in {:.1?}", removed.executions, started.elapsed());
+}
+
+async fn record(store: &Store, bits: u128, code: &str) {
+    let id = ExecutionId::from_bits(bits);
+    begin(store, &id, code).await;
+    let outcome = Outcome::Returned(Json::null());
+    let output = Written::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
+    let finish = Finish {
+        ending: Ending::Outcome(&outcome),
+        output: &output,
+        value: Some("42"),
+        tool_calls: 0,
+        duration: Duration::from_millis(7),
+        posture: "user,pid,mount,net,seccomp,landlock",
+        peak_memory_bytes: Some(1 << 20),
+        cpu: Some(Duration::from_micros(900)),
+        changes: &Changes::default(),
+        limits_met: &[],
+        images: 0,
+    };
+    store.finish(&id, finish).await.unwrap();
+}
+
+async fn begin(store: &Store, id: &ExecutionId, code: &str) {
+    let begin = Begin {
+        id,
+        admitted: &admitted(code),
+        started: SystemTime::now(),
+        session: None,
+        script: None,
+        context: &Context::default(),
+        principal: &Principal::local(),
+    };
+    store.begin(begin).await.unwrap();
+}
+
+fn admitted(code: &str) -> Admitted {
+    let policy = Policy {
+        languages: Language::ALL.to_vec(),
+        code_bytes: 1 << 20,
+        input_bytes: 1 << 20,
+        limits: Limits::DEFAULT,
+        max_wall: Duration::from_secs(300),
+        tools: ToolFilter::all(),
+        files: Files::default(),
+    };
+    let request = Request {
+        args: Vec::new(),
+        language: Language::Python,
+        code: code.to_owned(),
+        input: Json::null(),
+        working_dir: None,
+        asked: Asked::default(),
+    };
+    policy.admit(request, &[]).unwrap()
+}
+
+fn median(rounds: usize, mut once: impl FnMut() -> Duration) -> Duration {
+    let mut took: Vec<Duration> = (0..rounds).map(|_| once()).collect();
+    took.sort();
+    took[rounds / 2]
+}
+
+fn mib(path: &Path) -> u64 {
+    std::fs::metadata(path).unwrap().len() >> 20
+}
+
+fn resident_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() >> 10
+}

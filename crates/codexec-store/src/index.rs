@@ -1,0 +1,142 @@
+//! The words of executions, in a database of their own beside the other: filling it keeps no
+//! writer waiting, and whatever happens to it, it can be made again.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, TransactionBehavior, params};
+
+use crate::{schema, write::head};
+
+/// How many executions are read into it in one transaction.
+const GROUP: u32 = 256;
+
+/// More of a text is not read.
+const TEXT_BYTES: usize = 256 << 10;
+
+/// A new one is made when this changes.
+const VERSION: u32 = 1;
+
+/// Of an execution the words alone are kept, not the texts. Removing one needs no text either.
+const SCHEMA: &str = "CREATE VIRTUAL TABLE texts USING fts5(
+        code, output, message, value,
+        content = '', contentless_delete = 1, detail = full,
+        tokenize = \"unicode61 remove_diacritics 2\");
+    -- The last end that was read.
+    CREATE TABLE position (end_number INTEGER NOT NULL) STRICT;
+    INSERT INTO position VALUES (0);";
+
+#[derive(Debug)]
+pub(crate) struct Index {
+    path: PathBuf,
+    conn: Option<Connection>,
+}
+
+impl Index {
+    pub(crate) fn beside(database: &Path) -> Index {
+        Index { path: path(database), conn: None }
+    }
+
+    /// Reads all that has ended. A damaged index is made anew.
+    pub(crate) fn catch_up(&mut self, reader: &Connection) -> Result<()> {
+        match self.try_catch_up(reader) {
+            Err(err) if is_damage(&err) => {
+                tracing::warn!(%err, file = %self.path.display(), "the search index is made anew");
+                self.conn = None;
+                for ending in ["", "-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{}{ending}", self.path.display()));
+                }
+                self.try_catch_up(reader)
+            }
+            done => done,
+        }
+    }
+
+    /// Forgets executions that are removed.
+    pub(crate) fn remove(&mut self, seqs: &[i64]) -> Result<()> {
+        let conn = self.open()?;
+        let list = serde_json::to_string(seqs).unwrap_or_default();
+        let sql = "DELETE FROM texts WHERE rowid IN (SELECT value FROM json_each(?1))";
+        conn.execute(sql, [list])?;
+        Ok(())
+    }
+
+    fn try_catch_up(&mut self, reader: &Connection) -> Result<()> {
+        let conn = self.open()?;
+        while read_group(conn, reader)? == GROUP {}
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<&mut Connection> {
+        let conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => open(&self.path)?,
+        };
+        Ok(self.conn.insert(conn))
+    }
+}
+
+/// Where the index of a database is.
+pub(crate) fn path(database: &Path) -> PathBuf {
+    database.with_file_name("search.db")
+}
+
+fn open(path: &Path) -> Result<Connection> {
+    schema::private(path).map_err(|err| {
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(14), Some(err.to_string()))
+    })?;
+    let mut conn = Connection::open(path)?;
+    conn.busy_timeout(schema::BUSY)?;
+    conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+    conn.pragma_update(None, "synchronous", "normal")?;
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found: u32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found != VERSION {
+        transaction.execute_batch("DROP TABLE IF EXISTS texts; DROP TABLE IF EXISTS position")?;
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "user_version", VERSION)?;
+    }
+    transaction.commit()?;
+    Ok(conn)
+}
+
+/// One transaction: whoever else reads executions into the same index goes on from here.
+fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
+    let last: i64 = conn.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
+    let is_more = "SELECT 1 FROM executions WHERE end_number > ?1 LIMIT 1";
+    let is_more = reader.prepare_cached(is_more)?.query_row([last], |_| Ok(())).optional()?;
+    if is_more.is_none() {
+        return Ok(0);
+    }
+    let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let last: i64 =
+        transaction.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
+    let mut ended = reader.prepare_cached(
+        "SELECT end_number, seq, code, output, message, value FROM executions
+         WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
+    )?;
+    let mut rows = ended.query(params![last, GROUP])?;
+    let (mut read, mut position) = (0, last);
+    while let Some(row) = rows.next()? {
+        position = row.get(0)?;
+        let seq: i64 = row.get(1)?;
+        let text = |column: usize| -> Result<String> {
+            let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or_default();
+            Ok(head(text, TEXT_BYTES))
+        };
+        transaction
+            .prepare_cached(
+                "INSERT OR REPLACE INTO texts (rowid, code, output, message, value)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![seq, text(2)?, text(3)?, text(4)?, text(5)?])?;
+        read += 1;
+    }
+    transaction.execute("UPDATE position SET end_number = ?1", [position])?;
+    transaction.commit()?;
+    Ok(read)
+}
+
+fn is_damage(err: &rusqlite::Error) -> bool {
+    let code = err.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}

@@ -1,0 +1,168 @@
+//! The statements that read executions.
+
+use std::time::{Duration, SystemTime};
+
+use codexec_types::{Changes, Context, ExecutionId, SessionId, Written, from_unix_ms, unix_ms};
+use rusqlite::{
+    Connection, OptionalExtension, Result, Row, params,
+    types::{FromSqlError, Type},
+};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    calls,
+    execution::{Counts, Execution, Kind, Status, Summary},
+    owner,
+    write::next_end,
+};
+
+/// What a [`Summary`] is read from.
+pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, message, started_ms, \
+    ended_ms, duration_us, tool_calls, posture, peak_memory_bytes, cpu_us, limits_met, exit_code, \
+    images, session, script, script_version";
+
+pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Execution>> {
+    let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
+    let seq: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+    seq.map_or(Ok(None), |seq| by_seq(conn, seq))
+}
+
+pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution>> {
+    let mut statement = conn.prepare_cached("SELECT * FROM executions WHERE seq = ?1")?;
+    let found = statement.query_row([seq], execution).optional()?;
+    let Some(mut execution) = found else { return Ok(None) };
+    execution.calls = calls::of(conn, seq)?;
+    if let Some(session) = &execution.summary.session {
+        execution.packages = packages(conn, session, execution.summary.started)?;
+    }
+    Ok(Some(execution))
+}
+
+/// The newest first.
+pub(crate) fn recent(conn: &Connection, limit: u32) -> Result<Vec<Summary>> {
+    let sql = format!("SELECT {SUMMARY} FROM executions ORDER BY seq DESC LIMIT ?1");
+    conn.prepare_cached(&sql)?.query_map([limit], summary)?.collect()
+}
+
+/// Both from small indexes: no long row is read.
+pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
+    let mut statement = conn.prepare_cached(
+        "SELECT (SELECT count(*) FROM executions WHERE status = 'running'),
+             (SELECT count(*) FROM executions)",
+    )?;
+    statement.query_row([], |row| {
+        let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
+        Ok(Counts { running: running.unsigned_abs(), total: total.unsigned_abs() })
+    })
+}
+
+/// Ends what dead servers left running.
+pub(crate) fn interrupt(conn: &Connection, owners: &owner::Folder, now: SystemTime) -> Result<u64> {
+    let mut running =
+        conn.prepare_cached("SELECT seq, owner FROM executions WHERE status = 'running'")?;
+    let running: Vec<(i64, String)> =
+        running.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_>>()?;
+    let mut end = conn.prepare_cached(concat!(
+        "UPDATE executions SET status = 'failed', error_code = 'interrupted', ended_ms = ?2,
+             end_number = ",
+        next_end!(),
+        " WHERE seq = ?1 AND status = 'running'",
+    ))?;
+    let mut changed = 0;
+    for (seq, _) in running.iter().filter(|(_, owner)| !owners.is_alive(owner)) {
+        changed += end.execute(params![seq, unix_ms(now)])?;
+    }
+    Ok(changed as u64)
+}
+
+fn packages(conn: &Connection, session: &SessionId, before: SystemTime) -> Result<Vec<String>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT DISTINCT name FROM session_packages
+         WHERE session = ?1 AND is_ok AND at_ms <= ?2 ORDER BY rowid LIMIT 1000",
+    )?;
+    let rows = statement.query_map(params![session.as_str(), unix_ms(before)], |row| row.get(0))?;
+    rows.collect()
+}
+
+fn execution(row: &Row<'_>) -> Result<Execution> {
+    let output: Option<String> = row.get("output")?;
+    let errors: Vec<(usize, usize)> = parsed(row, "errors")?;
+    Ok(Execution {
+        summary: summary(row)?,
+        code: row.get("code")?,
+        input: row.get("input")?,
+        args: parsed(row, "args")?,
+        written: output.map(|text| Written::new(text, errors)),
+        value: row.get("value")?,
+        changes: parsed::<Changes>(row, "changes")?,
+        working_dir: row.get("working_dir")?,
+        context: parsed::<Context>(row, "context")?,
+        principal: row.get("principal")?,
+        calls: Vec::new(),
+        packages: Vec::new(),
+    })
+}
+
+/// A JSON column; NULL is the default.
+pub(crate) fn parsed<T: DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> Result<T> {
+    let text: Option<String> = row.get(column)?;
+    let parsed = text.map_or_else(|| Ok(T::default()), |text| serde_json::from_str(&text));
+    parsed.map_err(|err| {
+        let at = row.as_ref().column_index(column).unwrap_or_default();
+        rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(err))
+    })
+}
+
+pub(crate) fn summary(row: &Row<'_>) -> Result<Summary> {
+    let ended: Option<i64> = row.get("ended_ms")?;
+    let peak: Option<i64> = row.get("peak_memory_bytes")?;
+    let limits_met: Option<String> = row.get("limits_met")?;
+    let script: Option<String> = row.get("script")?;
+    let version: Option<u32> = row.get("script_version")?;
+    Ok(Summary {
+        id: word(row, "id", ExecutionId::parse)?,
+        language: row.get("language")?,
+        status: word(row, "status", Status::parse)?,
+        kind: word(row, "kind", Kind::parse)?,
+        error_code: row.get("error_code")?,
+        message: row.get("message")?,
+        started: from_unix_ms(row.get("started_ms")?),
+        ended: ended.map(from_unix_ms),
+        duration: micros(row, "duration_us")?,
+        tool_calls: row.get("tool_calls")?,
+        posture: row.get("posture")?,
+        peak_memory_bytes: peak.map(i64::unsigned_abs),
+        cpu: micros(row, "cpu_us")?,
+        limits_met: limits_met.iter().flat_map(|met| met.split(',').map(str::to_owned)).collect(),
+        exit_code: row.get("exit_code")?,
+        images: row.get("images")?,
+        session: optional_word(row, "session", SessionId::parse)?,
+        script: script.map(|name| (name, version.unwrap_or_default())),
+    })
+}
+
+pub(crate) fn micros(row: &Row<'_>, column: &str) -> Result<Option<Duration>> {
+    let micros: Option<i64> = row.get(column)?;
+    Ok(micros.map(|micros| Duration::from_micros(micros.unsigned_abs())))
+}
+
+pub(crate) fn word<T>(row: &Row<'_>, column: &str, parse: fn(&str) -> Option<T>) -> Result<T> {
+    let word = optional_word(row, column, parse)?;
+    word.ok_or_else(|| unknown(row, column, "nothing"))
+}
+
+fn optional_word<T>(
+    row: &Row<'_>,
+    column: &str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    let Some(text) = text else { return Ok(None) };
+    parse(&text).map(Some).ok_or_else(|| unknown(row, column, &text))
+}
+
+fn unknown(row: &Row<'_>, column: &str, text: &str) -> rusqlite::Error {
+    let at = row.as_ref().column_index(column).unwrap_or_default();
+    let unknown = FromSqlError::Other(format!("unknown {column} {text:?}").into());
+    rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(unknown))
+}

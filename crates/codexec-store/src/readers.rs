@@ -1,0 +1,61 @@
+//! Connections that only read. Whoever reads is in nobody's way: not in a writer's, and not in
+//! another reader's.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use rusqlite::{Connection, OpenFlags};
+use tokio::sync::Semaphore;
+
+use crate::{error::Cause, schema::BUSY};
+
+/// How many read at once.
+const READERS: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Readers {
+    path: Arc<Path>,
+    idle: Mutex<Vec<Connection>>,
+    places: Semaphore,
+}
+
+impl Readers {
+    pub(crate) fn new(path: Arc<Path>) -> Readers {
+        Readers { path, idle: Mutex::default(), places: Semaphore::new(READERS) }
+    }
+
+    /// Everything that was committed before is seen.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Cause> {
+        let _place = self.places.acquire().await.map_err(|err| -> Cause { Arc::new(err) })?;
+        let readers = Arc::clone(self);
+        let done = tokio::task::spawn_blocking(move || {
+            let idle = readers.idle().pop();
+            let mut conn = idle.map_or_else(|| open(&readers.path), Ok)?;
+            let result = work(&mut conn);
+            readers.idle().push(conn);
+            result
+        });
+        let done = done.await.map_err(|err| -> Cause { Arc::new(err) })?;
+        done.map_err(|err| -> Cause { Arc::new(err) })
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of a database that is there.
+pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let conn = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    conn.busy_timeout(BUSY)?;
+    conn.pragma_update(None, "query_only", true)?;
+    Ok(conn)
+}

@@ -1,0 +1,151 @@
+//! What is due, as the rows say.
+
+use std::time::{Duration, SystemTime};
+
+use codexec_types::{from_unix_ms, unix_ms, utc_day};
+use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
+
+use super::{DAY, Retention, files::OldLog};
+use crate::journal;
+
+/// An execution that is to be removed.
+pub(super) struct Due {
+    pub(super) seq: i64,
+    pub(super) id: String,
+    session: Option<String>,
+    started: SystemTime,
+}
+
+impl Due {
+    /// The log file that has its line.
+    pub(super) fn file(&self) -> String {
+        match &self.session {
+            Some(session) => journal::session_file(session),
+            None => journal::day_file(&utc_day(self.started)),
+        }
+    }
+}
+
+fn due(row: &Row<'_>) -> Result<Due> {
+    let started = from_unix_ms(row.get("started_ms")?);
+    Ok(Due { seq: row.get("seq")?, id: row.get("id")?, session: row.get("session")?, started })
+}
+
+pub(super) fn newest(conn: &Connection) -> Result<Option<SystemTime>> {
+    let newest: Option<i64> =
+        conn.query_row("SELECT max(started_ms) FROM executions", [], |row| row.get(0))?;
+    Ok(newest.map(from_unix_ms))
+}
+
+/// The oldest first.
+pub(super) fn executions(
+    conn: &Connection,
+    retention: &Retention,
+    now: SystemTime,
+    limit: usize,
+) -> Result<Vec<Due>> {
+    let mut statement = conn.prepare(
+        "SELECT seq, id, session, started_ms FROM executions WHERE seq IN (
+             SELECT seq FROM executions INDEXED BY executions_seek
+             WHERE kind <> 'running' AND started_ms < max(:success, :failure, :session)
+               AND CASE
+                 WHEN session IS NOT NULL THEN started_ms < :session AND session NOT IN (
+                     SELECT id FROM sessions WHERE ended_ms IS NULL OR ended_ms >= :session)
+                 WHEN kind = 'success' THEN started_ms < :success
+                 ELSE started_ms < :failure END
+             ORDER BY seq LIMIT :limit) ORDER BY seq",
+    )?;
+    let rows = statement.query_map(
+        named_params! {
+            ":success": before(now, retention.success),
+            ":failure": before(now, retention.failure),
+            ":session": before(now, retention.session),
+            ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
+        },
+        due,
+    )?;
+    rows.collect()
+}
+
+/// The oldest of those that have ended, whatever their age.
+pub(super) fn oldest(conn: &Connection, limit: usize) -> Result<Vec<Due>> {
+    let mut statement = conn.prepare(
+        "SELECT seq, id, session, started_ms FROM executions WHERE status <> 'running'
+         ORDER BY seq LIMIT ?1",
+    )?;
+    let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], due)?;
+    rows.collect()
+}
+
+pub(super) fn sessions(
+    conn: &Connection,
+    retention: &Retention,
+    now: SystemTime,
+) -> Result<Vec<String>> {
+    let mut statement =
+        conn.prepare("SELECT id FROM sessions WHERE ended_ms < ?1 ORDER BY seq LIMIT 10000")?;
+    let rows = statement.query_map([before(now, retention.session)], |row| row.get(0))?;
+    rows.collect()
+}
+
+pub(super) fn remove(conn: &Connection, seqs: &[i64]) -> Result<usize> {
+    // Numbers of ends are not used again: the search index counts by them.
+    conn.execute(
+        "UPDATE removed SET end_number = max(end_number, ifnull(
+             (SELECT max(end_number) FROM executions WHERE end_number IS NOT NULL), 0))",
+        [],
+    )?;
+    let list = serde_json::to_string(seqs).unwrap_or_default();
+    conn.execute(
+        "DELETE FROM calls WHERE execution IN (SELECT value FROM json_each(?1))",
+        [&list],
+    )?;
+    conn.execute("DELETE FROM executions WHERE seq IN (SELECT value FROM json_each(?1))", [&list])
+}
+
+/// Whether it is gone: not while an execution of it is left.
+pub(super) fn remove_session(conn: &Connection, session: &str) -> Result<bool> {
+    let removed = conn.execute(
+        "DELETE FROM sessions WHERE id = ?1
+         AND NOT EXISTS (SELECT 1 FROM executions WHERE session = ?1)",
+        [session],
+    )?;
+    if removed > 0 {
+        conn.execute("DELETE FROM session_packages WHERE session = ?1", [session])?;
+    }
+    Ok(removed > 0)
+}
+
+pub(super) fn is_known(conn: &Connection, id: &str) -> Result<bool> {
+    let sql = "SELECT 1 FROM executions WHERE id = ?1";
+    Ok(conn.prepare_cached(sql)?.query_row([id], |_| Ok(())).optional()?.is_some())
+}
+
+/// Whether a row has, or may have, a line in it.
+pub(super) fn is_file_known(conn: &Connection, file: &OldLog) -> Result<bool> {
+    let found = match &file.session {
+        Some(session) => {
+            let sql = "SELECT 1 FROM sessions WHERE id = ?1";
+            conn.prepare_cached(sql)?.query_row([session], |_| Ok(())).optional()?
+        }
+        None => {
+            let sql = "SELECT 1 FROM executions WHERE started_ms >= ?1 AND started_ms < ?2 LIMIT 1";
+            let (from, to) = (unix_ms(file.day), unix_ms(file.day + DAY));
+            conn.prepare_cached(sql)?.query_row(params![from, to], |_| Ok(())).optional()?
+        }
+    };
+    Ok(found.is_some())
+}
+
+/// What the rows take; room that was freed and waits to be used again does not count.
+pub(super) fn database_bytes(conn: &Connection) -> Result<u64> {
+    let pragma = |name: &str| -> Result<i64> {
+        conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
+    };
+    let pages = pragma("page_count")?.saturating_sub(pragma("freelist_count")?);
+    Ok(pages.saturating_mul(pragma("page_size")?).unsigned_abs())
+}
+
+fn before(now: SystemTime, age: Duration) -> i64 {
+    now.checked_sub(age).map_or(i64::MIN, unix_ms)
+}

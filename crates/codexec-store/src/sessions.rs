@@ -1,0 +1,204 @@
+//! Sessions: a row each, and the lines of their own log files.
+
+use std::time::SystemTime;
+
+use codexec_types::{Context, SessionId, from_unix_ms, rfc3339, unix_ms};
+use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
+use serde_json::json;
+
+use crate::{
+    execution::Session,
+    owner,
+    read::{parsed, word},
+    record::SessionStart,
+    savepoint::atomically,
+    write::{context_text, head},
+};
+
+const NAME_BYTES: usize = 1 << 10;
+
+/// Why a session ended whose server died.
+pub(crate) const SERVER_RESTART: &str = "server_restart";
+
+/// What [`SessionStart`] says, with nothing borrowed.
+pub(crate) struct Started {
+    id: SessionId,
+    principal: String,
+    language: &'static str,
+    name: Option<String>,
+    pid: Option<u32>,
+    working_dir: Option<String>,
+    context: Option<String>,
+    agent_id: Option<String>,
+    at: SystemTime,
+}
+
+pub(crate) struct Installed {
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    pub(crate) version: Option<String>,
+    pub(crate) is_ok: bool,
+    pub(crate) at: SystemTime,
+}
+
+impl Started {
+    pub(crate) fn new(start: &SessionStart<'_>) -> Started {
+        Started {
+            id: start.id.clone(),
+            principal: start.principal.as_str().to_owned(),
+            language: start.language.name(),
+            name: start.name.map(|name| head(name, NAME_BYTES)),
+            pid: start.pid,
+            working_dir: start.working_dir.map(|dir| dir.display().to_string()),
+            context: context_text(start.context),
+            agent_id: start.context.agent_id.as_ref().map(|id| head(id, NAME_BYTES)),
+            at: start.at,
+        }
+    }
+
+    pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
+        let line = json!({
+            "type": "session_start",
+            "session_id": self.id.as_str(),
+            "language": self.language,
+            "name": self.name,
+            "pid": self.pid,
+            "agent_id": self.agent_id,
+            "started_at": rfc3339(self.at),
+            "working_dir": self.working_dir,
+        });
+        atomically(conn, || {
+            let mut statement = conn.prepare_cached(
+                "INSERT INTO sessions (id, owner, principal, language, name, pid, working_dir,
+                     context, started_ms)
+                 VALUES (:id, :owner, :principal, :language, :name, :pid, :working_dir, :context,
+                     :started_ms)",
+            )?;
+            statement.execute(named_params! {
+                ":id": self.id.as_str(),
+                ":owner": owner,
+                ":principal": self.principal,
+                ":language": self.language,
+                ":name": self.name,
+                ":pid": self.pid,
+                ":working_dir": self.working_dir,
+                ":context": self.context,
+                ":started_ms": unix_ms(self.at),
+            })?;
+            to_log(conn, owner, &self.id, &line)
+        })
+    }
+}
+
+impl Installed {
+    pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
+        let line = json!({
+            "type": "package_install",
+            "session_id": self.session.as_str(),
+            "package": self.name,
+            "version": self.version,
+            "success": self.is_ok,
+            "at": rfc3339(self.at),
+        });
+        atomically(conn, || {
+            let mut statement = conn.prepare_cached(
+                "INSERT INTO session_packages (session, name, version, is_ok, at_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
+            let at_ms = unix_ms(self.at);
+            let row = params![self.session.as_str(), self.name, self.version, self.is_ok, at_ms];
+            statement.execute(row)?;
+            to_log(conn, owner, &self.session, &line)
+        })
+    }
+}
+
+/// Whether it lived. A second end changes nothing.
+pub(crate) fn end(
+    conn: &Connection,
+    id: &SessionId,
+    reason: &str,
+    at: SystemTime,
+    executions: u32,
+) -> Result<bool> {
+    let mut find = conn.prepare_cached(
+        "SELECT owner, started_ms FROM sessions WHERE id = ?1 AND ended_ms IS NULL",
+    )?;
+    let found = find.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    let Some((owner, started_ms)): Option<(String, i64)> = found else { return Ok(false) };
+    let line = json!({
+        "type": "session_end",
+        "session_id": id.as_str(),
+        "reason": reason,
+        "total_duration_ms": unix_ms(at).saturating_sub(started_ms).max(0),
+        "executions_count": executions,
+        "at": rfc3339(at),
+    });
+    atomically(conn, || {
+        let mut statement = conn.prepare_cached(
+            "UPDATE sessions SET ended_ms = ?2, reason = ?3, executions = ?4
+             WHERE id = ?1 AND ended_ms IS NULL",
+        )?;
+        let changed = statement.execute(params![id.as_str(), unix_ms(at), reason, executions])?;
+        if changed == 1 {
+            to_log(conn, &owner, id, &line)?;
+        }
+        Ok(changed == 1)
+    })
+}
+
+/// Ends the sessions of servers that died; says how many.
+pub(crate) fn end_of_the_dead(
+    conn: &Connection,
+    owners: &owner::Folder,
+    now: SystemTime,
+) -> Result<u64> {
+    let mut living =
+        conn.prepare_cached("SELECT id, owner FROM sessions WHERE ended_ms IS NULL")?;
+    let living: Vec<(String, String)> =
+        living.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_>>()?;
+    let mut ended = 0;
+    for (id, _) in living.iter().filter(|(_, owner)| !owners.is_alive(owner)) {
+        let count = "SELECT count(*) FROM executions WHERE session = ?1";
+        let executions = conn.query_row(count, [id], |row| row.get(0))?;
+        if let Some(id) = SessionId::parse(id) {
+            ended += u64::from(end(conn, &id, SERVER_RESTART, now, executions)?);
+        }
+    }
+    Ok(ended)
+}
+
+/// The newest first, ended ones too.
+pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<Session>> {
+    let mut statement = conn.prepare_cached("SELECT * FROM sessions ORDER BY seq DESC LIMIT ?1")?;
+    statement.query_map([limit], session)?.collect()
+}
+
+fn session(row: &Row<'_>) -> Result<Session> {
+    let ended: Option<i64> = row.get("ended_ms")?;
+    Ok(Session {
+        id: word(row, "id", SessionId::parse)?,
+        principal: row.get("principal")?,
+        language: row.get("language")?,
+        name: row.get("name")?,
+        pid: row.get("pid")?,
+        working_dir: row.get("working_dir")?,
+        context: parsed::<Context>(row, "context")?,
+        started: from_unix_ms(row.get("started_ms")?),
+        ended: ended.map(from_unix_ms),
+        reason: row.get("reason")?,
+        executions: row.get("executions")?,
+    })
+}
+
+fn to_log(
+    conn: &Connection,
+    owner: &str,
+    session: &SessionId,
+    line: &serde_json::Value,
+) -> Result<()> {
+    let mut statement =
+        conn.prepare_cached("INSERT INTO unlogged (owner, session, line) VALUES (?1, ?2, ?3)")?;
+    statement.execute(params![owner, session.as_str(), line.to_string()])?;
+    Ok(())
+}

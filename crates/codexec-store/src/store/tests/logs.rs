@@ -1,0 +1,260 @@
+//! The log files.
+
+use codexec_types::SessionId;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::SessionStart;
+
+/// 2026-02-09T14:30:01.123Z.
+const AT: u64 = 1_770_647_401_123;
+
+#[tokio::test]
+async fn an_execution_is_a_line_in_the_file_of_its_day() {
+    let (store, home) = store().await;
+    let id = ExecutionId::from_bits(1);
+    let context = Context {
+        agent_id: Some("annabelle".to_owned()),
+        trace_id: Some("tr_abc123".to_owned()),
+        chat_id: None,
+    };
+    let begin = Begin {
+        id: &id,
+        admitted: &admitted("6*7"),
+        started: at(AT),
+        session: None,
+        script: Some(("sum", 3)),
+        context: &context,
+        principal: &Principal::local(),
+    };
+    store.begin(begin).await.unwrap();
+    let call = ToolCall { server: "db", tool: "query", args: r#"{"sql":"select 1"}"# };
+    store.begin_call(&id, 1, &call).await.unwrap();
+    let end = CallEnd {
+        error: Some(("UPSTREAM_ERROR", "no such table")),
+        duration: Duration::from_micros(1_500),
+        result: None,
+        result_bytes: 17,
+    };
+    store.finish_call(&id, 1, end).await;
+    let changes = Changes {
+        created: vec![Artifact { path: "a.csv".to_owned(), bytes: 3 }],
+        ..Changes::default()
+    };
+    let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
+    let finish = Finish { changes: &changes, ..finish(Ending::Outcome(&outcome)) };
+    store.finish(&id, finish).await.unwrap();
+    store.flush().await.unwrap();
+
+    let lines = lines(&home, "executions-2026-02-09.jsonl");
+    assert_eq!(lines, [expected_line(&id)]);
+    for (name, mode) in [("logs", 0o700), ("logs/executions-2026-02-09.jsonl", 0o600)] {
+        let about = fs::metadata(home.path().join(name)).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+    }
+}
+
+fn expected_line(id: &ExecutionId) -> Value {
+    json!({
+        "type": "execution",
+        "execution_id": id.as_str(),
+        "language": "typescript",
+        "code": "6*7",
+        "stdin": null,
+        "stdout": "llo\n",
+        "stderr": "he",
+        "exit_code": 0,
+        "timed_out": false,
+        "duration_ms": 7,
+        "memory_peak_mb": 1.0,
+        "sandbox_mode": "process",
+        "working_dir": null,
+        "artifacts": {"created": ["a.csv"], "modified": [], "deleted": []},
+        "guardian": null,
+        "context": {"agent_id": "annabelle", "trace_id": "tr_abc123", "chat_id": null},
+        "executed_at": "2026-02-09T14:30:01.123Z",
+        "status": "success",
+        "error_code": null,
+        "error_message": null,
+        "value": 42,
+        "input": null,
+        "args": [],
+        "script": {"name": "sum", "version": 3},
+        "principal": "local",
+        "tool_calls": [{
+            "server": "db",
+            "tool": "query",
+            "args": {"sql": "select 1"},
+            "duration_ms": 1.5,
+            "error_code": "UPSTREAM_ERROR",
+            "error_message": "no such table",
+            "result_bytes": 17,
+        }],
+        "limits_met": [],
+        "sandbox_layers": ["user", "pid", "mount"],
+        "cpu_ms": 0,
+        "images": 2,
+        "artifacts_refused": [],
+        "packages_installed": [],
+        "ended_at": "2026-02-09T14:30:01.130Z",
+    })
+}
+
+#[tokio::test]
+async fn a_session_is_a_file_of_its_own() {
+    let (store, home) = store().await;
+    let session = started_session(&store, 7, "data-analysis").await;
+    store.session_package(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000)).await.unwrap();
+    store.session_package(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
+    let id = ExecutionId::from_bits(1);
+    begin_in(&store, &id, &session, at(AT + 10_000)).await;
+    store.finish(&id, finish(Ending::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
+    let ended = store.session_ended(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
+    assert!(ended);
+    assert!(!store.session_ended(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
+    store.flush().await.unwrap();
+
+    let lines = lines(&home, &format!("session-{session}.jsonl"));
+    let told: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    let types = ["session_start", "package_install", "package_install", "execution", "session_end"];
+    assert_eq!(told, types);
+    let session = session.as_str();
+    assert_eq!(
+        lines[0],
+        json!({"type": "session_start", "session_id": session, "language": "python",
+            "name": "data-analysis", "pid": 12345, "agent_id": "annabelle",
+            "started_at": "2026-02-09T14:30:01.123Z", "working_dir": "/data"})
+    );
+    assert_eq!(
+        lines[1],
+        json!({"type": "package_install", "session_id": session, "package": "pandas",
+            "version": "2.2.1", "success": true, "at": "2026-02-09T14:30:06.123Z"})
+    );
+    let execution = &lines[3];
+    assert_eq!(execution["session_id"], session);
+    assert_eq!((&execution["exit_code"], &execution["timed_out"]), (&Value::Null, &json!(true)));
+    assert_eq!(execution["at"], "2026-02-09T14:30:11.123Z");
+    assert_eq!(execution["packages_installed"], json!(["pandas"]));
+    assert_eq!(
+        lines[4],
+        json!({"type": "session_end", "session_id": session, "reason": "idle_timeout",
+            "total_duration_ms": 900_000, "executions_count": 1, "at": "2026-02-09T14:45:01.123Z"})
+    );
+    let kept = store.sessions(10).await.unwrap();
+    assert_eq!((kept.len(), kept[0].reason.as_deref()), (1, Some("idle_timeout")));
+    assert!(!home.path().join("logs/executions-2026-02-09.jsonl").exists());
+}
+
+#[tokio::test]
+async fn the_sessions_and_entries_of_a_dead_server_are_taken_over() {
+    let (dead, home) = store().await;
+    let session = started_session(&dead, 7, "x").await;
+    let id = ExecutionId::from_bits(1);
+    begin_in(&dead, &id, &session, at(AT)).await;
+    dead.flush().await.unwrap();
+    drop(dead);
+    let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
+    while store.interrupt_leftovers(at(AT + 60_000)).await.unwrap() == 0 {
+        tokio::task::yield_now().await;
+    }
+    store.flush().await.unwrap();
+    let lines = lines(&home, &format!("session-{session}.jsonl"));
+    let told: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(told, ["session_start", "execution", "session_end"]);
+    let about = |kind: &str| lines.iter().find(|line| line["type"] == kind).unwrap();
+    assert_eq!(about("execution")["status"], "interrupted");
+    assert_eq!(about("execution")["error_code"], "interrupted");
+    let end = about("session_end");
+    assert_eq!((&end["reason"], &end["executions_count"]), (&json!("server_restart"), &json!(1)));
+}
+
+/// As if the server had been killed after it wrote the line, before it wrote that down.
+#[tokio::test]
+async fn an_entry_that_stands_in_its_file_is_not_written_again() {
+    let (store, home) = store().await;
+    let session = started_session(&store, 7, "x").await;
+    for n in 0..100 {
+        let id = ExecutionId::from_bits(n);
+        begin(&store, &id, "1", at(AT)).await.unwrap();
+        store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    }
+    store.flush().await.unwrap();
+    let before = lines(&home, "executions-2026-02-09.jsonl");
+    assert_eq!(before.len(), 100);
+    let again = "INSERT INTO unlogged (owner, execution) SELECT 'dead', seq FROM executions";
+    store.queue(move |conn| conn.execute(again, [])).await.unwrap();
+    let line = lines(&home, &format!("session-{session}.jsonl"))[0].to_string();
+    let lifecycle = "INSERT INTO unlogged (owner, session, line) VALUES ('dead', ?1, ?2)";
+    let its = session.clone();
+    store.queue(move |conn| conn.execute(lifecycle, [its.as_str(), &line])).await.unwrap();
+    let new = ExecutionId::from_bits(100);
+    begin(&store, &new, "1", at(AT)).await.unwrap();
+    store.finish(&new, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    // And the last line was torn by the kill.
+    let path = home.path().join("logs/executions-2026-02-09.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 40]).unwrap();
+
+    store.interrupt_leftovers(at(AT)).await.unwrap();
+    store.flush().await.unwrap();
+    let after = lines(&home, "executions-2026-02-09.jsonl");
+    let ids: std::collections::BTreeSet<String> =
+        after.iter().map(|line| line["execution_id"].to_string()).collect();
+    assert_eq!((after.len(), ids.len()), (101, 101), "each once");
+    assert_eq!(lines(&home, &format!("session-{session}.jsonl")).len(), 1);
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_is_written_later() {
+    let (store, home) = store().await;
+    let logs = home.path().join("logs");
+    fs::write(&logs, "in the way").unwrap();
+    let id = ExecutionId::from_bits(1);
+    begin(&store, &id, "1", at(AT)).await.unwrap();
+    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    assert_eq!(store.flush().await.unwrap_err().code(), "store_write");
+    fs::remove_file(&logs).unwrap();
+    store.flush().await.unwrap();
+    assert_eq!(lines(&home, "executions-2026-02-09.jsonl").len(), 1);
+}
+
+pub(super) async fn started_session(store: &Store, bits: u128, name: &str) -> SessionId {
+    let id = SessionId::from_bits(bits);
+    let context = Context { agent_id: Some("annabelle".to_owned()), ..Context::default() };
+    let start = SessionStart {
+        id: &id,
+        principal: &Principal::local(),
+        language: Language::Python,
+        name: Some(name),
+        pid: Some(12345),
+        working_dir: Some(Path::new("/data")),
+        context: &context,
+        at: at(AT),
+    };
+    store.session_started(&start).await.unwrap();
+    id
+}
+
+pub(super) async fn begin_in(
+    store: &Store,
+    id: &ExecutionId,
+    session: &SessionId,
+    started: SystemTime,
+) {
+    let begin = Begin {
+        id,
+        admitted: &admitted("1"),
+        started,
+        session: Some(session),
+        script: None,
+        context: &Context::default(),
+        principal: &Principal::local(),
+    };
+    store.begin(begin).await.unwrap();
+}
+
+pub(super) fn lines(home: &TempDir, name: &str) -> Vec<Value> {
+    let text = fs::read_to_string(home.path().join("logs").join(name)).unwrap();
+    assert!(text.ends_with('\n'));
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}

@@ -1,0 +1,225 @@
+//! The statements that write an execution's row. Each write is one statement, so it happens wholly
+//! or not at all, also in a transaction that it shares with others.
+
+use codexec_types::{Changes, Context, Ending, ExecutionId, Limit, Outcome, unix_ms};
+use rusqlite::{Connection, Result, named_params};
+
+use crate::{
+    execution::Status,
+    mask::{mask, mask_written},
+    record::{Begin, Finish},
+};
+
+/// The number of the next end: greater than any there was.
+macro_rules! next_end {
+    () => {
+        "(SELECT 1 + max(removed.end_number, ifnull((SELECT max(end_number) FROM executions \
+         WHERE end_number IS NOT NULL), 0)) FROM removed)"
+    };
+}
+pub(crate) use next_end;
+
+/// A guest writes its error's message, so we bound it.
+const MESSAGE_BYTES: usize = 16 << 10;
+
+/// A client says who it is, at this length.
+const CONTEXT_BYTES: usize = 256;
+
+/// A row to be, with nothing borrowed: it goes to the writer's thread.
+pub(crate) struct Begun {
+    pub(crate) id: ExecutionId,
+    language: &'static str,
+    code: String,
+    input: String,
+    args: Option<String>,
+    working_dir: Option<String>,
+    session: Option<String>,
+    script: Option<(String, u32)>,
+    context: Option<String>,
+    principal: String,
+    wall_ms: i64,
+    started_ms: i64,
+}
+
+/// What [`Finish`] says, with nothing borrowed.
+#[derive(Clone, Debug)]
+pub(crate) struct Finished {
+    pub(crate) id: ExecutionId,
+    status: Status,
+    error_code: Option<&'static str>,
+    message: Option<String>,
+    output: String,
+    errors: Option<String>,
+    value: Option<String>,
+    tool_calls: u32,
+    duration_us: i64,
+    posture: String,
+    peak_memory_bytes: Option<i64>,
+    cpu_us: Option<i64>,
+    /// A JSON text.
+    changes: Option<String>,
+    limits_met: Option<String>,
+    exit_code: Option<i32>,
+    images: u32,
+}
+
+impl Begun {
+    pub(crate) fn new(begin: &Begin<'_>) -> Begun {
+        let admitted = begin.admitted;
+        let args = mask(&json(&admitted.args())).into_owned();
+        let working_dir = admitted.working_dir();
+        Begun {
+            id: begin.id.clone(),
+            language: admitted.language().name(),
+            code: mask(admitted.code()).into_owned(),
+            input: mask(admitted.input().text()).into_owned(),
+            args: (!admitted.args().is_empty()).then_some(args),
+            working_dir: working_dir.map(|dir| dir.found.path.display().to_string()),
+            session: begin.session.map(|session| session.as_str().to_owned()),
+            script: begin.script.map(|(name, version)| (name.to_owned(), version)),
+            context: context_text(begin.context),
+            principal: begin.principal.as_str().to_owned(),
+            wall_ms: clamped(admitted.limits().wall.as_millis()),
+            started_ms: unix_ms(begin.started),
+        }
+    }
+
+    pub(crate) fn text_bytes(&self) -> usize {
+        self.code.len() + self.input.len() + self.args.as_ref().map_or(0, String::len)
+    }
+
+    pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
+        let mut statement = conn.prepare_cached(
+            "INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, code,
+                 args, working_dir, session, script, script_version, context, principal)
+             VALUES (:id, :owner, 'running', :started_ms, :language, :wall_ms, :input, :code,
+                 :args, :working_dir, :session, :script, :script_version, :context, :principal)",
+        )?;
+        statement.execute(named_params! {
+            ":id": self.id.as_str(),
+            ":owner": owner,
+            ":started_ms": self.started_ms,
+            ":language": self.language,
+            ":wall_ms": self.wall_ms,
+            ":input": self.input,
+            ":code": self.code,
+            ":args": self.args,
+            ":working_dir": self.working_dir,
+            ":session": self.session,
+            ":script": self.script.as_ref().map(|(name, _)| name),
+            ":script_version": self.script.as_ref().map(|(_, version)| version),
+            ":context": self.context,
+            ":principal": self.principal,
+        })?;
+        Ok(())
+    }
+}
+
+impl Finished {
+    pub(crate) fn new(id: &ExecutionId, finish: &Finish<'_>) -> Finished {
+        let (error_code, message, exit_code) = match finish.ending {
+            Ending::Outcome(Outcome::Threw(thrown)) => {
+                let message = head(&mask(&thrown.message), MESSAGE_BYTES);
+                (Some(thrown.code.name()), Some(message), None)
+            }
+            Ending::Outcome(outcome @ Outcome::Exited { code }) => {
+                (outcome.code(), Some(format!("exit code {code}")), Some(*code))
+            }
+            Ending::Outcome(outcome) => (outcome.code(), None, None),
+            Ending::Failed { code } => (Some(code), None, None),
+        };
+        let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
+        let (output, errors) = mask_written(finish.output);
+        Finished {
+            id: id.clone(),
+            status: Status::of(finish.ending),
+            error_code,
+            message,
+            output,
+            errors: (!errors.is_empty()).then(|| json(&errors)),
+            value: finish.value.map(|value| mask(value).into_owned()),
+            tool_calls: finish.tool_calls,
+            duration_us: clamped(finish.duration.as_micros()),
+            posture: finish.posture.to_owned(),
+            peak_memory_bytes: finish.peak_memory_bytes.map(|bytes| clamped(bytes.into())),
+            cpu_us: finish.cpu.map(|cpu| clamped(cpu.as_micros())),
+            changes: changes_text(finish.changes),
+            limits_met: (!met.is_empty()).then(|| met.join(",")),
+            exit_code,
+            images: finish.images,
+        }
+    }
+
+    pub(crate) fn text_bytes(&self) -> usize {
+        let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.output.len()
+            + [&self.value, &self.changes, &self.errors].map(optional).iter().sum::<usize>()
+    }
+
+    /// How it ended, and nothing of what it wrote.
+    pub(crate) fn without_texts(&self) -> Finished {
+        let (output, errors, value, changes) = (String::new(), None, None, None);
+        Finished { output, errors, value, changes, ..self.clone() }
+    }
+
+    /// Whether it was running. A second end changes nothing.
+    pub(crate) fn update(&self, conn: &Connection) -> Result<bool> {
+        let mut statement = conn.prepare_cached(concat!(
+            "UPDATE executions SET status = :status, error_code = :error_code, message = :message,
+                 output = :output, errors = :errors, value = :value, tool_calls = :tool_calls,
+                 ended_ms = started_ms + :duration_us / 1000, duration_us = :duration_us,
+                 posture = :posture,
+                 peak_memory_bytes = :peak_memory_bytes, cpu_us = :cpu_us,
+                 changes = :changes, limits_met = :limits_met, exit_code = :exit_code,
+                 images = :images, end_number = ",
+            next_end!(),
+            " WHERE id = :id AND status = 'running'",
+        ))?;
+        let changed = statement.execute(named_params! {
+            ":id": self.id.as_str(),
+            ":status": self.status.name(),
+            ":error_code": self.error_code,
+            ":message": self.message,
+            ":output": self.output,
+            ":errors": self.errors,
+            ":value": self.value,
+            ":tool_calls": self.tool_calls,
+            ":duration_us": self.duration_us,
+            ":posture": self.posture,
+            ":peak_memory_bytes": self.peak_memory_bytes,
+            ":cpu_us": self.cpu_us,
+            ":changes": self.changes,
+            ":limits_met": self.limits_met,
+            ":exit_code": self.exit_code,
+            ":images": self.images,
+        })?;
+        Ok(changed == 1)
+    }
+}
+
+pub(crate) fn context_text(context: &Context) -> Option<String> {
+    let bounded = |text: &Option<String>| text.as_ref().map(|text| head(text, CONTEXT_BYTES));
+    let bounded = Context {
+        agent_id: bounded(&context.agent_id),
+        trace_id: bounded(&context.trace_id),
+        chat_id: bounded(&context.chat_id),
+    };
+    (bounded != Context::default()).then(|| json(&bounded))
+}
+
+fn changes_text(changes: &Changes) -> Option<String> {
+    (!changes.is_empty()).then(|| json(changes))
+}
+
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+pub(crate) fn clamped(number: u128) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The beginning of a text, never cut inside a character.
+pub(crate) fn head(text: &str, max_bytes: usize) -> String {
+    text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,33 @@
+//! Code that has run, for a person: each stream where it belongs, then the result.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use super::shown::field;
+
+pub(super) fn print(value: &Value) -> anyhow::Result<ExitCode> {
+    let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+    line(&mut out, &field(value, "stdout"))?;
+    line(&mut err, &field(value, "stderr"))?;
+    if let Some(result) = value.get("result") {
+        let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+        line(&mut out, &text)?;
+    }
+    if value.get("timed_out").is_some() {
+        writeln!(err, "its time was up after {} ms", field(value, "duration_ms"))?;
+    }
+    match value.get("success").and_then(Value::as_bool) {
+        Some(true) => Ok(ExitCode::SUCCESS),
+        Some(false) | None => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Whole lines: what follows begins on its own.
+fn line(to: &mut impl std::io::Write, text: &str) -> std::io::Result<()> {
+    match text.strip_suffix('\n').unwrap_or(text) {
+        "" if text.is_empty() => Ok(()),
+        text => writeln!(to, "{text}"),
+    }
+}

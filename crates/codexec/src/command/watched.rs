@@ -1,0 +1,33 @@
+//! Work that a person waits for at a terminal.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use codexec_server::{Client, Progress};
+use tokio::sync::watch;
+
+/// Waits for it, tells how far it is, and cancels it when the person has had enough.
+pub(super) async fn watched<T>(client: &Client, work: impl Future<Output = T>) -> T {
+    tokio::pin!(work);
+    let shown = show(client.progress.subscribe());
+    tokio::pin!(shown);
+    loop {
+        tokio::select! {
+            done = &mut work => return done,
+            _ = tokio::signal::ctrl_c() => client.cancel.cancel(),
+            never = &mut shown => match never {},
+        }
+    }
+}
+
+/// What is said about its progress, for whoever sits at a terminal.
+async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallible {
+    while progress.changed().await.is_ok() {
+        let message = progress.borrow_and_update().message.clone();
+        if let Some(message) = message
+            && std::io::stderr().is_terminal()
+        {
+            let _ = writeln!(std::io::stderr(), "{message}");
+        }
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,197 @@
+use serde_json::{Value, json};
+
+use super::{Seed, like};
+
+fn excel(code: &str) -> Value {
+    json!({
+        "name": "parse-excel-report",
+        "description": "Parses monthly Excel reports from finance, extracts summary rows, outputs CSV",
+        "language": "python",
+        "code": code,
+        "tags": ["excel", "finance", "parsing"],
+        "packages": [],
+    })
+}
+
+#[test]
+fn a_script_is_saved_found_run_changed_and_deleted() {
+    let seed = &mut Seed::start();
+    let first = "import sys\nprint('Processed', sys.argv[1:])\nopen('output.csv', 'w').close()";
+    let ran = seed.done("execute_code", &json!({"language": "python", "code": first}));
+    let mut draft = excel(first);
+    draft["source_execution_id"] = ran["execution_id"].clone();
+    let saved = seed.done("save_script", &draft);
+    let example = json!({
+        "success": true,
+        "script_id": "script_m1n2o3",
+        "name": "parse-excel-report",
+        "path": "~/.annabelle/scripts/parse-excel-report/script.py",
+        "saved_at": "2026-02-09T15:00:00Z",
+    });
+    like(&saved, &example, &["version"]);
+    let path = std::path::PathBuf::from(saved["path"].as_str().expect("a path"));
+    assert!(path.ends_with("scripts/parse-excel-report/script.py"), "{saved}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), first);
+    for file in [path.with_file_name("metadata.json"), path.join("../../index.json")] {
+        let text = std::fs::read_to_string(path.parent().expect("a folder").join(&file));
+        let text = text.or_else(|_| {
+            std::fs::read_to_string(path.parent().expect("a folder").join("../index.json"))
+        });
+        let meta: Value = serde_json::from_str(&text.expect("it is there")).expect("JSON");
+        assert!(meta.to_string().contains("parse-excel-report"), "{meta}");
+    }
+
+    let got = seed.done("get_script", &json!({"name": "parse-excel-report"}));
+    let mut example = json!({
+        "success": true,
+        "name": "parse-excel-report",
+        "description": "Parses monthly Excel reports from finance...",
+        "language": "python",
+        "code": "import pandas as pd\nimport sys\n...",
+        "tags": ["excel", "finance", "parsing"],
+        "packages": [],
+        "created_at": "2026-02-09T15:00:00Z",
+        "last_run_at": null,
+        "run_count": 0,
+        "last_run_success": null,
+    });
+    let more = ["version", "source_execution_id", "parameters", "expose"];
+    like(&got, &example, &more);
+    assert_eq!((&got["code"], &got["tags"]), (&json!(first), &draft["tags"]));
+    assert_eq!(got["source_execution_id"], ran["execution_id"]);
+
+    let args = json!({
+        "name": "parse-excel-report",
+        "args": ["~/Downloads/february-report.xlsx"],
+        "timeout_ms": 60_000,
+    });
+    let ran = seed.done("run_script", &args);
+    let as_executed = json!({
+        "success": true,
+        "execution_id": "exec_p1q2r3",
+        "language": "python",
+        "stdout": "Processed 150 rows. Summary saved to output.csv",
+        "stderr": "",
+        "exit_code": 0,
+        "duration_ms": 3456,
+        "truncated": false,
+        "artifacts": ["output.csv"],
+    });
+    like(&ran, &as_executed, &[]);
+    assert_eq!(ran["stdout"], "Processed ['~/Downloads/february-report.xlsx']\n");
+    assert_eq!(ran["artifacts"], json!(["output.csv"]));
+
+    let saved = seed.done("save_script", &excel("print('second')"));
+    assert_eq!(saved["version"], 2);
+    let run = |version: u32| json!({"name": "parse-excel-report", "version": version});
+    assert_eq!(seed.done("run_script", &run(2))["stdout"], "second\n");
+    assert_eq!(seed.done("run_script", &run(1))["stdout"], "Processed []\n");
+    assert_eq!(seed.done("get_script", &run(1))["code"], first);
+    assert_eq!(seed.refused("run_script", &run(3)).0, "SCRIPT_VERSION_NOT_FOUND");
+    let got = seed.done("get_script", &json!({"name": "parse-excel-report"}));
+    example["last_run_at"] = json!("2026-02-15T09:30:00Z");
+    example["last_run_success"] = json!(true);
+    like(&got, &example, &more);
+    assert_eq!((&got["run_count"], &got["last_run_success"]), (&json!(3), &json!(true)));
+
+    let deleted = seed.done("delete_script", &json!({"name": "parse-excel-report"}));
+    assert_eq!(deleted, json!({"success": true, "name": "parse-excel-report"}));
+    let (code, _) = seed.refused("get_script", &json!({"name": "parse-excel-report"}));
+    assert_eq!(code, "SCRIPT_NOT_FOUND");
+}
+
+#[test]
+fn scripts_are_listed_and_searched() {
+    let seed = &mut Seed::start();
+    seed.done("save_script", &excel("1"));
+    for (name, language) in [("clean-csv-data", "javascript"), ("backup-db", "bash")] {
+        let draft = json!({"name": name, "description": "d", "language": language, "code": "1"});
+        seed.done("save_script", &draft);
+    }
+    let listed = seed.done("list_scripts", &json!({"language": "python", "tag": "finance"}));
+    let example = json!({
+        "scripts": [{
+            "name": "parse-excel-report", "description": "...", "language": "python",
+            "tags": ["excel"], "last_run_at": null,
+        }],
+        "total_count": 1,
+    });
+    like(&listed, &example, &[]);
+    assert_eq!(listed["total_count"], 1);
+    assert_eq!(seed.done("list_scripts", &json!({}))["total_count"], 3);
+    let found = seed.done("search_scripts", &json!({"query": "excel parsing"}));
+    let names: Vec<&str> =
+        found["results"][0].as_object().expect("one").keys().map(String::as_str).collect();
+    assert_eq!(names, ["name", "description", "language", "relevance"]);
+    assert_eq!(found["results"][0]["name"], "parse-excel-report");
+}
+
+#[test]
+fn a_script_is_saved_and_run_at_once() {
+    let seed = &mut Seed::start();
+    let mut draft = excel("import sys\nprint(input['n'], sys.argv[1:])");
+    draft["args"] = json!(["a"]);
+    draft["input"] = json!({"n": 5});
+    draft["parameters"] = json!({
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    });
+    let ran = seed.done("save_and_run_script", &draft);
+    assert_eq!(ran["stdout"], "5 ['a']\n");
+    assert_eq!((&ran["script"]["name"], &ran["script"]["version"]), (&draft["name"], &json!(1)));
+    let wrong = json!({"name": "parse-excel-report", "input": {"n": "five"}});
+    let (code, sentence) = seed.refused("run_script", &wrong);
+    assert_eq!(code, "INVALID_INPUT");
+    assert!(sentence.contains("parse-excel-report"), "{sentence}");
+    let log = seed.done("search_execution_logs", &json!({}));
+    assert_eq!(log["total_count"], 1, "what does not fit is never started: {log}");
+}
+
+#[test]
+fn an_exposed_script_is_a_tool() {
+    let seed = &mut Seed::start();
+    let mut draft = excel("print(input['n'] * 2)");
+    draft["expose"] = json!(true);
+    draft["parameters"] = json!({
+        "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"],
+    });
+    seed.done("save_script", &draft);
+    let is_change = |message: &Value| message["method"] == "notifications/tools/list_changed";
+    assert!(seed.client.others.iter().any(is_change), "{:?}", seed.client.others);
+    let listed = seed.client.request("tools/list", &json!({}));
+    let tools = listed["result"]["tools"].as_array().expect("tools").clone();
+    let tool = tools.iter().find(|tool| tool["name"] == "script_parse_excel_report");
+    let tool = tool.unwrap_or_else(|| panic!("it is not there: {listed}"));
+    assert_eq!(tool["description"], draft["description"]);
+    assert_eq!(tool["inputSchema"]["properties"], draft["parameters"]["properties"]);
+    assert_eq!(seed.done("script_parse_excel_report", &json!({"n": 21}))["stdout"], "42\n");
+    assert_eq!(seed.refused("script_parse_excel_report", &json!({})).0, "INVALID_INPUT");
+}
+
+#[test]
+fn what_is_edited_by_hand_is_what_runs() {
+    let seed = &mut Seed::start();
+    let saved = seed.done("save_script", &excel("print('saved')"));
+    std::fs::write(saved["path"].as_str().expect("a path"), "print('edited')").expect("written");
+    let run = json!({"name": "parse-excel-report"});
+    assert_eq!(seed.done("run_script", &run)["stdout"], "edited\n");
+    let old = json!({"name": "parse-excel-report", "version": 1});
+    assert_eq!(seed.done("run_script", &old)["stdout"], "saved\n");
+}
+
+#[test]
+fn a_broken_index_is_made_anew_and_said() {
+    let seed = &mut Seed::start();
+    let saved = seed.done("save_script", &excel("print('there')"));
+    let path = std::path::PathBuf::from(saved["path"].as_str().expect("a path"));
+    let index =
+        path.parent().and_then(std::path::Path::parent).expect("a folder").join("index.json");
+    std::fs::write(&index, "{\"half\": ").expect("written");
+    seed.client.restart(|command| super::configure(command, ""));
+    let listed = seed.done("list_scripts", &json!({}));
+    assert_eq!(listed["scripts"][0]["name"], "parse-excel-report", "{listed}");
+    let said = format!("{}{}", listed["notes"], seed.client.stderr());
+    assert!(said.contains("index.json"), "nobody said so: {said}");
+    let index: Value =
+        serde_json::from_str(&std::fs::read_to_string(index).expect("there")).expect("JSON");
+    assert!(index.to_string().contains("parse-excel-report"), "{index}");
+}
