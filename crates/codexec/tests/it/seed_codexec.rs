@@ -5,6 +5,7 @@ mod bad_input;
 mod execute;
 mod inside;
 mod logs;
+mod packages;
 mod scripts;
 mod sessions;
 
