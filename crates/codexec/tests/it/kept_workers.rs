@@ -1,8 +1,10 @@
 //! Sessions below the server: workers that are kept, in real sandboxes, driven as the server
 //! drives them.
 
+mod bash;
 mod cells;
 mod ends;
+mod node;
 mod stops;
 
 use std::sync::LazyLock;
@@ -59,6 +61,19 @@ struct Reply {
     err: String,
     outcome: Outcome,
     asks: usize,
+}
+
+/// What is sent beside a cell's code.
+struct With<'a> {
+    input: Option<&'a str>,
+    args: &'a [&'a str],
+    wall: Duration,
+}
+
+impl Default for With<'_> {
+    fn default() -> Self {
+        With { input: None, args: &[], wall: LIMITS.wall }
+    }
 }
 
 /// Runs a test with the workers that all of them share: one process has one place for its groups.
@@ -167,6 +182,40 @@ impl Session {
     async fn send(&mut self, code: &str) -> Reply {
         self.begin(code);
         self.end().await
+    }
+
+    async fn send_with(&mut self, code: &str, with: With<'_>) -> Reply {
+        self.number += 1;
+        let input = with.input.map(|text| Json::parse(text.to_owned()).expect("json"));
+        let request = Request {
+            input: input.unwrap_or_else(Json::null),
+            args: with.args.iter().map(|arg| (*arg).to_owned()).collect(),
+            asked: Asked { wall: Some(with.wall), ..Asked::default() },
+            ..request(self.language, code)
+        };
+        let cell = self.policy.admit(request, &[]).expect("admitted");
+        self.run.send(&cell, self.number).expect("an open session");
+        self.end().await
+    }
+
+    /// With a limit on its time that it is to meet.
+    async fn send_long(&mut self, code: &str) -> Reply {
+        self.send_with(code, With { wall: Duration::from_millis(300), ..With::default() }).await
+    }
+
+    /// Sends what prints this, succeeds and complains of nothing.
+    async fn prints(&mut self, code: &str, expected: &str) {
+        let reply = self.send(code).await;
+        let seen = (reply.out.as_str(), reply.err.as_str());
+        assert_eq!(seen, (expected, ""), "{code}: {:?}", reply.outcome);
+        assert!(matches!(reply.outcome, Outcome::Returned(_)), "{code}: {:?}", reply.outcome);
+    }
+
+    /// Sends what gives this JSON and prints nothing.
+    async fn returns(&mut self, code: &str, expected: &str) {
+        let reply = self.send(code).await;
+        assert_eq!((reply.out.as_str(), reply.err.as_str()), ("", ""), "{code}");
+        assert_eq!(Session::value(&reply), expected, "{code}");
     }
 
     /// The JSON of what it returned, and nothing written.

@@ -21,7 +21,6 @@ mod files;
 mod fleet;
 mod guide;
 mod interpreters;
-mod kept;
 mod kept_workers;
 mod leaks;
 mod limits;

@@ -96,8 +96,11 @@ export const startSession = (guest) => {
       const namespaces = program.imports.length === 0 ? undefined : await importAll(program.imports);
       value = await main(meta, namespaces, names.named);
     } catch (error) {
-      return end(cell, errors.thrownText(error));
+      // Who stops a cell says how it ended.
+      if (!cell.isStopped) end(cell, errors.thrownText(error));
+      return;
     }
+    if (cell.isStopped) return;
     if (cell.pending === 0) return conclude(cell, value);
     // Calls that nobody awaits.
     cell.finish = () => conclude(cell, value);
