@@ -1,10 +1,11 @@
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use codexec_store::{Durability, Store, StoreError};
+use codexec_store::{Durability, Retention, Store, StoreError};
 use codexec_types::{ExecutionId, SessionId};
 use tokio::sync::OnceCell;
+use tokio::task::AbortHandle;
 
 use crate::snapshots::Snapshots;
 
@@ -15,17 +16,25 @@ use crate::snapshots::Snapshots;
 pub struct Records {
     home: PathBuf,
     durability: Durability,
-    store: OnceCell<Store>,
+    retention: Retention,
+    store: OnceCell<(Store, AbortHandle)>,
 }
+
+/// Whoever runs one execution and leaves has no time for it.
+const FIRST_PASS: Duration = Duration::from_secs(30);
+
+const BETWEEN_PASSES: Duration = Duration::from_secs(60 * 60);
 
 impl Records {
     /// `home` has to be there, and be its owner's alone.
     pub fn at(home: PathBuf) -> Records {
-        Records { home, durability: Durability::default(), store: OnceCell::new() }
+        let (durability, retention) = (Durability::default(), Retention::default());
+        Records { home, durability, retention, store: OnceCell::new() }
     }
 
-    pub fn with_durability(self, durability: Durability) -> Records {
-        Records { durability, ..self }
+    pub fn kept(mut self, durability: Durability, retention: Retention) -> Records {
+        (self.durability, self.retention) = (durability, retention);
+        self
     }
 
     /// Whoever opens it also takes over what servers that died have left.
@@ -37,9 +46,10 @@ impl Records {
             if interrupted > 0 {
                 tracing::warn!(interrupted, "executions of a server that died are marked so");
             }
-            Ok(store)
+            let task = tokio::spawn(retain(store.clone(), self.retention.clone()));
+            Ok((store, task.abort_handle()))
         };
-        self.store.get_or_try_init(open).await
+        self.store.get_or_try_init(open).await.map(|(store, _)| store)
     }
 
     /// A new folder for a session's own packages. It is removed with the session.
@@ -57,7 +67,7 @@ impl Records {
 
     /// The log files follow the store a moment later; here they are waited for.
     pub(crate) async fn flush(&self) {
-        let Some(store) = self.store.get() else { return };
+        let Some((store, _)) = self.store.get() else { return };
         if let Err(error) = store.flush().await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "the next start writes what is missing in the log files");
@@ -67,6 +77,39 @@ impl Records {
     /// Where the files that this execution left are kept, if it left any.
     pub(crate) fn artifacts(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("artifacts").join(id.as_str())
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        // Its task has a handle of its own, which would keep the store open.
+        if let Some((_, task)) = self.store.get() {
+            task.abort();
+        }
+    }
+}
+
+async fn retain(store: Store, retention: Retention) {
+    let mut wait = FIRST_PASS;
+    loop {
+        tokio::time::sleep(wait).await;
+        wait = BETWEEN_PASSES;
+        // Also those that died since we started.
+        let interrupted = store.interrupt_leftovers(SystemTime::now()).await;
+        if let Ok(interrupted @ 1..) = interrupted {
+            tracing::warn!(interrupted, "executions of a server that died are marked so");
+        }
+        match store.retain(&retention, SystemTime::now()).await {
+            Ok(removed) if removed.executions > 0 => {
+                let (executions, sessions) = (removed.executions, removed.sessions);
+                tracing::info!(executions, sessions, "removed what was kept long enough");
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, "what was kept long enough cannot be removed");
+            }
+        }
     }
 }
 

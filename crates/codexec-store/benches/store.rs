@@ -8,7 +8,6 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
     reason = "a benchmark may fall over"
 )]
 

@@ -24,9 +24,10 @@ ALTER TABLE executions ADD COLUMN kind TEXT GENERATED ALWAYS AS (CASE
 
 UPDATE executions SET end_number = seq WHERE status <> 'running';
 
-CREATE INDEX executions_ended ON executions (end_number) WHERE end_number IS NOT NULL;
--- Everything that a search without a text looks at, so that no long row is read for it.
-CREATE INDEX executions_seek ON executions (started_ms, language, kind, session);
+-- How far the search index has read, and everything that a search without a text looks at, so that
+-- no long row is read for either. What runs stands in `executions_running`.
+CREATE INDEX executions_seek ON executions (end_number, started_ms, language, kind, session)
+WHERE end_number IS NOT NULL;
 CREATE INDEX executions_session ON executions (session) WHERE session IS NOT NULL;
 
 -- One row per tool call: written before it goes out.
@@ -45,7 +46,7 @@ CREATE TABLE calls (
     result       TEXT,
     result_bytes INTEGER,
     PRIMARY KEY (execution, number)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE INDEX calls_tool ON calls (tool, server, execution);
 

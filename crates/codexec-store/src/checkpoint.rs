@@ -14,6 +14,12 @@ use crate::schema::BUSY;
 /// About a thousand pages of log.
 const COMMITS: u32 = 512;
 
+/// Or so much, where rows are long.
+const LONG_BYTES: u64 = 8 << 20;
+
+/// How many commits lie between two looks at the length.
+const LOOK: u32 = 16;
+
 /// From here on writers wait until the log is empty; else, with no pause between writes, it
 /// would never start anew.
 const LOG_BYTES: u64 = 32 << 20;
@@ -24,7 +30,7 @@ const LEFT_BYTES: u64 = 4 << 20;
 /// Counts commits and wakes the thread that empties the log.
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
-    wake: Option<SyncSender<()>>,
+    wake: Option<(SyncSender<()>, String)>,
     commits: u32,
 }
 
@@ -33,7 +39,7 @@ impl Checkpointer {
     pub(crate) fn start(conn: &Connection) -> Checkpointer {
         let path = conn.path().filter(|path| !path.is_empty());
         let wake = path.and_then(|path| {
-            let path = path.to_owned();
+            let (path, its_path) = (path.to_owned(), path.to_owned());
             let (wake, woken) = sync_channel(1);
             if log_bytes(&path) > LEFT_BYTES {
                 let _ = wake.try_send(());
@@ -47,17 +53,19 @@ impl Checkpointer {
                     }
                 }
             });
-            started.is_ok().then_some(wake)
+            started.is_ok().then_some((wake, its_path))
         });
         Checkpointer { wake, commits: 0 }
     }
 
     pub(crate) fn committed(&mut self) {
         self.commits += 1;
-        if self.commits >= COMMITS {
+        let Some((wake, path)) = &self.wake else { return };
+        let is_look = self.commits.is_multiple_of(LOOK);
+        if self.commits >= COMMITS || is_look && log_bytes(path) > LONG_BYTES {
             self.commits = 0;
             // Still busy with the last time: then this time is part of the next.
-            let _ = self.wake.as_ref().map(|wake| wake.try_send(()));
+            let _ = wake.try_send(());
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How long it lets entries gather, unless somebody waits.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(50);
 
 /// How long it waits before it tries again what failed.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -27,11 +27,17 @@ pub enum StoreError {
     /// The same, and somebody has to make room. It goes on by itself then.
     #[error(
         "the disk is full: {free_bytes} bytes are free where {path} is, and {MIN_FREE_BYTES} are \
-         needed; make room, or lower `logs.max-bytes`"
+         needed; make room, or lower `logs.max-mib`"
     )]
     Full { path: String, free_bytes: u64 },
     #[error("the database {path} cannot be read")]
     Read { path: String, source: Cause },
+    /// Ask for less.
+    #[error(
+        "the search took too long and was broken off; narrow it by time, language, status or \
+         rarer words"
+    )]
+    TooSlow,
     /// It was never begun, or is already finished: a mistake of the caller.
     #[error("execution {0} is not running")]
     NotRunning(ExecutionId),
@@ -47,6 +53,7 @@ impl StoreError {
             StoreError::Write { .. } => "store_write",
             StoreError::Full { .. } => "store_full",
             StoreError::Read { .. } => "store_read",
+            StoreError::TooSlow => "store_too_slow",
             StoreError::NotRunning(_) => "store_not_running",
         }
     }
@@ -75,6 +82,10 @@ impl StoreError {
     }
 
     pub(crate) fn read(path: &Path, source: Cause) -> StoreError {
+        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+        if code == Some(ErrorCode::OperationInterrupted) {
+            return StoreError::TooSlow;
+        }
         let path = path.display().to_string();
         if is_damage(&source) {
             StoreError::Corrupt { path, source }

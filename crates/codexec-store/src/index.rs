@@ -16,9 +16,10 @@ const TEXT_BYTES: usize = 256 << 10;
 /// A new one is made when this changes.
 const VERSION: u32 = 1;
 
-/// Of an execution the words alone are kept, not the texts. Removing one needs no text either.
+/// Of an execution the words alone are kept, not the texts. Removing one needs no text either. A
+/// row's number is that of its end.
 const SCHEMA: &str = "CREATE VIRTUAL TABLE texts USING fts5(
-        code, output, message, value,
+        code, output, message, value, about,
         content = '', contentless_delete = 1, detail = full,
         tokenize = \"unicode61 remove_diacritics 2\");
     -- The last end that was read.
@@ -52,9 +53,9 @@ impl Index {
     }
 
     /// Forgets executions that are removed.
-    pub(crate) fn remove(&mut self, seqs: &[i64]) -> Result<()> {
+    pub(crate) fn remove(&mut self, end_numbers: &[i64]) -> Result<()> {
         let conn = self.open()?;
-        let list = serde_json::to_string(seqs).unwrap_or_default();
+        let list = serde_json::to_string(end_numbers).unwrap_or_default();
         let sql = "DELETE FROM texts WHERE rowid IN (SELECT value FROM json_each(?1))";
         conn.execute(sql, [list])?;
         Ok(())
@@ -99,6 +100,21 @@ fn open(path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
+/// What is known of an execution beside its texts, as words of the index: the same look-up finds
+/// texts and these.
+pub(crate) fn about(
+    language: Option<&str>,
+    kind: Option<&str>,
+    session: Option<&str>,
+) -> Vec<String> {
+    let word = |letter: char, text: Option<&str>| {
+        let plain =
+            |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).collect() };
+        text.map(|text| format!("{letter}{}", plain(text)))
+    };
+    [word('l', language), word('k', kind), word('s', session)].into_iter().flatten().collect()
+}
+
 /// One transaction: whoever else reads executions into the same index goes on from here.
 fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
     let last: i64 = conn.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
@@ -111,24 +127,26 @@ fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
     let last: i64 =
         transaction.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
     let mut ended = reader.prepare_cached(
-        "SELECT end_number, seq, code, output, message, value FROM executions
-         WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
+        "SELECT end_number, language, kind, session, code, output, message, value
+         FROM executions INDEXED BY executions_seek WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
     )?;
     let mut rows = ended.query(params![last, GROUP])?;
     let (mut read, mut position) = (0, last);
     while let Some(row) = rows.next()? {
         position = row.get(0)?;
-        let seq: i64 = row.get(1)?;
+        let session: Option<String> = row.get(3)?;
+        let (language, kind): (String, String) = (row.get(1)?, row.get(2)?);
+        let about = about(Some(&language), Some(&kind), session.as_deref()).join(" ");
         let text = |column: usize| -> Result<String> {
             let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or_default();
             Ok(head(text, TEXT_BYTES))
         };
         transaction
             .prepare_cached(
-                "INSERT OR REPLACE INTO texts (rowid, code, output, message, value)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO texts (rowid, code, output, message, value, about)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![seq, text(2)?, text(3)?, text(4)?, text(5)?])?;
+            .execute(params![position, text(4)?, text(5)?, text(6)?, text(7)?, about])?;
         read += 1;
     }
     transaction.execute("UPDATE position SET end_number = ?1", [position])?;

@@ -25,7 +25,7 @@ use rusqlite::Connection;
 use crate::{Durability, database::Database, entry, owner, read};
 
 /// How many entries are written at once.
-const GROUP: u32 = 64;
+const GROUP: u32 = 256;
 
 /// And about how much of them.
 const GROUP_BYTES: usize = 4 << 20;

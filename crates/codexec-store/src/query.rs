@@ -36,6 +36,6 @@ pub struct Found {
     pub summary: Summary,
     /// The beginning of the code.
     pub code: String,
-    /// What went wrong: the message, or else the end of what it wrote to standard error.
+    /// What went wrong: the message, or for a program that failed the end of what it wrote.
     pub error: Option<String>,
 }

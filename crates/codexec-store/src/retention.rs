@@ -190,7 +190,8 @@ impl Work<'_> {
             for one in group {
                 self.removed.artifacts += u64::from(files::remove_artifacts(&self.home, &one.id));
             }
-            self.index.remove(&seqs)?;
+            let ends: Vec<i64> = group.iter().map(|one| one.end_number).collect();
+            self.index.remove(&ends)?;
             let mut open = self.database.lock();
             let removed = atomically(&open.conn, || due::remove(&open.conn, &seqs))?;
             open.checkpointer.committed();

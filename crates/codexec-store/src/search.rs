@@ -6,9 +6,10 @@ use std::{
 };
 
 use codexec_types::unix_ms;
-use rusqlite::{Connection, OptionalExtension, Result, ToSql, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 
 use crate::{
+    index,
     query::{Found, LogPage, LogQuery},
     read::{SUMMARY, summary},
 };
@@ -18,17 +19,9 @@ const PAGE: u32 = 1_000;
 
 const CODE_CHARS: u32 = 200;
 
-/// Everything but the text, answered by the index alone.
-const FILTER: &str = "SELECT seq FROM executions INDEXED BY executions_seek
-    WHERE started_ms BETWEEN :since AND :until
-      AND (:language IS NULL OR language = :language)
-      AND (:kind IS NULL OR kind = :kind)
-      AND (:session IS NULL OR session = :session)
-      AND (:tool IS NULL OR seq IN (SELECT execution FROM calls
-          WHERE tool = :tool AND (:server IS NULL OR server = :server)))";
+const ERROR_CHARS: i32 = 500;
 
-/// Those that have all the words, and among them those that meet the rest.
-const WORDS: &str = "SELECT rowid AS seq FROM search.texts WHERE texts MATCH :words";
+const PREVIEW_CHARS: usize = 500;
 
 /// More words than these are not looked for.
 const WORDS_MAX: usize = 32;
@@ -43,7 +36,8 @@ const STEPS: i32 = 10_000;
 
 /// `index` has been filled if there is a text.
 pub(crate) fn search(conn: &mut Connection, index: &Path, query: &LogQuery) -> Result<LogPage> {
-    let words = query.text.as_deref().filter(|text| !text.trim().is_empty()).map(words);
+    let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
+    let words = text.map(|text| words(text, query));
     if words.as_ref().is_some_and(String::is_empty) {
         // Nothing but punctuation, which no index knows.
         return Ok(LogPage::default());
@@ -58,49 +52,134 @@ pub(crate) fn search(conn: &mut Connection, index: &Path, query: &LogQuery) -> R
     page
 }
 
+/// Those that run come first, then those that have ended, the last first. Everything but one page
+/// of rows is answered by indexes.
 fn page(conn: &Connection, query: &LogQuery, words: Option<&str>) -> Result<LogPage> {
-    let (server, tool) = query.tool.as_deref().map(tool_name).unwrap_or_default();
-    let since = query.since.map_or(i64::MIN, unix_ms);
-    let until = query.until.map_or(i64::MAX, unix_ms);
-    let kind = query.status.map(crate::Kind::name);
-    let session = query.session.as_ref().map(codexec_types::SessionId::as_str);
-    let mut values: Vec<(&str, &dyn ToSql)> = Vec::new();
-    values.extend_from_slice(named_params! { ":words": words });
-    let is_filtered = query.since.is_some()
-        || query.until.is_some()
-        || query.language.is_some()
-        || kind.is_some()
-        || session.is_some()
-        || tool.is_some();
-    let filters: &[(&str, &dyn ToSql)] = named_params! {
-        ":since": since,
-        ":until": until,
-        ":language": query.language,
-        ":kind": kind,
-        ":session": session,
-        ":server": server,
-        ":tool": tool,
-    };
-    let found = match (words, is_filtered) {
-        (None, _) => FILTER.to_owned(),
-        (Some(_), false) => WORDS.to_owned(),
-        (Some(_), true) => format!("{WORDS} AND rowid IN ({FILTER})"),
-    };
-    if words.is_none() {
-        values.clear();
+    let filter = Filter::of(query);
+    let running = if words.is_some() { Vec::new() } else { running(conn, &filter)? };
+    let (from, terms) = ended(&filter, words);
+    let mut values = filter.values();
+    values.retain(|(name, _)| terms.contains(name));
+    if let Some(words) = &words {
+        values.push((":words", words));
     }
-    if words.is_none() || is_filtered {
-        values.extend_from_slice(filters);
-    }
-    let mut count = conn.prepare_cached(&format!("SELECT count(*) FROM ({found})"))?;
-    let total: i64 = count.query_row(&*values, |row| row.get(0))?;
-    let limit = query.limit.min(PAGE);
-    let offset = i64::try_from(query.offset).unwrap_or(i64::MAX);
-    let page = format!("{found} ORDER BY seq DESC LIMIT {limit} OFFSET {offset}");
+    let count = format!("SELECT count(*) FROM {from} WHERE {terms}");
+    let ended: i64 = conn.prepare_cached(&count)?.query_row(&*values, |row| row.get(0))?;
+    let limit = query.limit.min(PAGE) as usize;
+    let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
+    let mut seqs: Vec<i64> = running.iter().copied().skip(offset).take(limit).collect();
+    let number = if words.is_some() { "rowid" } else { "end_number" };
+    let (left, skipped) = (limit - seqs.len(), offset.saturating_sub(running.len()));
+    let page = format!(
+        "SELECT seq FROM executions INDEXED BY executions_seek WHERE end_number IN (
+             SELECT {number} FROM {from} WHERE {terms} ORDER BY {number} DESC
+             LIMIT {left} OFFSET {skipped}) ORDER BY end_number DESC",
+        skipped = i64::try_from(skipped).unwrap_or(i64::MAX)
+    );
     let mut page = conn.prepare(&page)?;
-    let seqs: Vec<i64> = page.query_map(&*values, |row| row.get(0))?.collect::<Result<_>>()?;
+    for seq in page.query_map(&*values, |row| row.get(0))? {
+        seqs.push(seq?);
+    }
     let found = seqs.into_iter().filter_map(|seq| one(conn, seq).transpose());
-    Ok(LogPage { results: found.collect::<Result<_>>()?, total: total.unsigned_abs() })
+    let results = found.collect::<Result<_>>()?;
+    Ok(LogPage { results, total: running.len() as u64 + ended.unsigned_abs() })
+}
+
+/// Where executions that have ended are looked for, and what is asked of them.
+fn ended(filter: &Filter<'_>, words: Option<&str>) -> (&'static str, String) {
+    if words.is_none() {
+        let terms = [&["end_number IS NOT NULL"], &*filter.all()].concat().join(" AND ");
+        return ("executions INDEXED BY executions_seek", terms);
+    }
+    let rest = filter.without_words();
+    let terms = if rest.is_empty() {
+        "texts MATCH :words".to_owned()
+    } else {
+        format!(
+            "texts MATCH :words AND EXISTS (SELECT 1 FROM executions INDEXED BY executions_seek
+             WHERE end_number = texts.rowid AND {})",
+            rest.join(" AND ")
+        )
+    };
+    ("search.texts", terms)
+}
+
+/// The newest first. There are never many.
+fn running(conn: &Connection, filter: &Filter<'_>) -> Result<Vec<i64>> {
+    let terms = [&["status = 'running'"], &*filter.all()].concat().join(" AND ");
+    let sql = format!(
+        "SELECT seq FROM executions INDEXED BY executions_running WHERE {terms} ORDER BY seq DESC"
+    );
+    let mut values = filter.values();
+    values.retain(|(name, _)| terms.contains(name));
+    conn.prepare_cached(&sql)?.query_map(&*values, |row| row.get(0))?.collect()
+}
+
+/// All that is asked beside the words.
+struct Filter<'a> {
+    since: Option<i64>,
+    until: Option<i64>,
+    language: Option<&'a str>,
+    kind: Option<&'static str>,
+    session: Option<&'a str>,
+    server: Option<&'a str>,
+    tool: Option<&'a str>,
+}
+
+impl<'a> Filter<'a> {
+    fn of(query: &'a LogQuery) -> Filter<'a> {
+        let (server, tool) = query.tool.as_deref().map(tool_name).unwrap_or_default();
+        Filter {
+            since: query.since.map(unix_ms),
+            until: query.until.map(unix_ms),
+            language: query.language.as_deref(),
+            kind: query.status.map(crate::Kind::name),
+            session: query.session.as_ref().map(codexec_types::SessionId::as_str),
+            server,
+            tool,
+        }
+    }
+
+    fn all(&self) -> Vec<&'static str> {
+        let mut terms = self.without_words();
+        let known = [
+            (self.language.is_some(), "language = :language"),
+            (self.kind.is_some(), "kind = :kind"),
+            (self.session.is_some(), "session = :session"),
+        ];
+        terms.extend(known.iter().filter(|(is_asked, _)| *is_asked).map(|(_, term)| *term));
+        terms
+    }
+
+    /// Of what the search index does not know as words of its own.
+    fn without_words(&self) -> Vec<&'static str> {
+        let called = match (self.tool, self.server) {
+            (Some(_), Some(_)) => {
+                "seq IN (SELECT execution FROM calls WHERE tool = :tool AND server = :server)"
+            }
+            (Some(_), None) | (None, _) => {
+                "seq IN (SELECT execution FROM calls WHERE tool = :tool)"
+            }
+        };
+        let terms = [
+            (self.since.is_some(), "started_ms >= :since"),
+            (self.until.is_some(), "started_ms <= :until"),
+            (self.tool.is_some(), called),
+        ];
+        terms.iter().filter(|(is_asked, _)| *is_asked).map(|(_, term)| *term).collect()
+    }
+
+    fn values(&self) -> Vec<(&'static str, &dyn ToSql)> {
+        vec![
+            (":since", &self.since),
+            (":until", &self.until),
+            (":language", &self.language),
+            (":kind", &self.kind),
+            (":session", &self.session),
+            (":server", &self.server),
+            (":tool", &self.tool),
+        ]
+    }
 }
 
 fn attach(conn: &Connection, index: &Path) -> Result<()> {
@@ -111,8 +190,9 @@ fn attach(conn: &Connection, index: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Plain words as a query: whatever stands in them, each is a word and nothing else.
-fn words(text: &str) -> String {
+/// Plain words as a query: whatever stands in them, each is a word and nothing else. Empty if there
+/// are none.
+fn words(text: &str, query: &LogQuery) -> String {
     let text = text.get(..text.floor_char_boundary(TEXT_BYTES)).unwrap_or_default();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let is_word = |word: &&str| word.chars().any(char::is_alphanumeric);
@@ -124,17 +204,33 @@ fn words(text: &str) -> String {
         if ends_with_word && last.chars().count() >= 3 { format!("{quoted} *") } else { quoted }
     };
     let words: Vec<String> = words.filter(is_word).take(WORDS_MAX).map(quoted).collect();
-    words.join(" AND ")
+    if words.is_empty() {
+        return String::new();
+    }
+    let session = query.session.as_ref().map(codexec_types::SessionId::as_str);
+    let kind = query.status.map(crate::Kind::name);
+    let about = index::about(query.language.as_deref(), kind, session);
+    let mut terms = vec![format!("{{code output message value}} : ({})", words.join(" AND "))];
+    terms.extend(about.iter().map(|word| format!("about : \"{word}\"")));
+    terms.join(" AND ")
 }
 
 /// `None` where it was removed in the meantime.
 fn one(conn: &Connection, seq: i64) -> Result<Option<Found>> {
-    let sql =
-        format!("SELECT {SUMMARY}, substr(code, 1, ?2) AS code FROM executions WHERE seq = ?1");
+    // A program that fails by its exit status has said why before.
+    let sql = format!(
+        "SELECT {SUMMARY}, substr(code, 1, ?2) AS code,
+             CASE WHEN exit_code IS NOT NULL THEN substr(output, ?3) END AS tail
+         FROM executions WHERE seq = ?1"
+    );
     let mut statement = conn.prepare_cached(&sql)?;
-    let found = statement.query_row(params![seq, CODE_CHARS], |row| {
+    let found = statement.query_row(params![seq, CODE_CHARS, -ERROR_CHARS], |row| {
         let summary = summary(row)?;
-        Ok(Found { code: row.get("code")?, error: summary.message.clone(), summary })
+        let tail: Option<String> = row.get("tail")?;
+        let tail = tail.map(|tail| tail.trim().to_owned()).filter(|tail| !tail.is_empty());
+        let message = summary.message.as_deref();
+        let message = message.map(|message| message.chars().take(PREVIEW_CHARS).collect());
+        Ok(Found { code: row.get("code")?, error: tail.or(message), summary })
     });
     found.optional()
 }

@@ -1,6 +1,8 @@
+mod sessions;
+
 use std::{path::Path, sync::Arc, time::SystemTime};
 
-use codexec_types::{ExecutionId, SessionId};
+use codexec_types::ExecutionId;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
@@ -9,7 +11,7 @@ use crate::{
     clerk::Clerk,
     database::Database,
     error::Cause,
-    execution::{Counts, Execution, Session, Summary},
+    execution::{Counts, Execution, Summary},
     index,
     journal::Journal,
     late::{End, Late},
@@ -17,20 +19,17 @@ use crate::{
     query::{LogPage, LogQuery},
     read,
     readers::Readers,
-    record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall},
+    record::{Begin, CallEnd, Durability, Finish, ToolCall},
     retention::{Pass, Removed, Retention},
     room::{MIN_FREE_BYTES, free_bytes},
     savepoint::atomically,
-    schema, search, sessions,
+    schema, search,
     write::{Begun, Finished},
     writer::{self, Job},
 };
 
 /// The most that [`Store::recent`] gives.
 const RECENT_MAX: u32 = 1_000;
-
-/// The most that [`Store::sessions`] gives.
-const SESSIONS_MAX: u32 = 1_000;
 
 /// A longer text is left to the writer's thread.
 const AT_ONCE_BYTES: usize = 64 << 10;
@@ -178,50 +177,6 @@ impl Store {
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
 
-    pub async fn session_started(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
-        let started = sessions::Started::new(start);
-        let owner = Arc::clone(&self.owner);
-        let written = self.write(0, move |conn| started.insert(conn, &owner)).await;
-        self.clerk.entry();
-        written
-    }
-
-    pub async fn session_package(
-        &self,
-        session: &SessionId,
-        name: &str,
-        version: Option<&str>,
-        is_ok: bool,
-        at: SystemTime,
-    ) -> Result<(), StoreError> {
-        let (name, version) = (name.to_owned(), version.map(str::to_owned));
-        let installed = sessions::Installed { session: session.clone(), name, version, is_ok, at };
-        let owner = Arc::clone(&self.owner);
-        let written = self.write(0, move |conn| installed.insert(conn, &owner)).await;
-        self.clerk.entry();
-        written
-    }
-
-    /// Says whether it lived until now: a second end changes nothing.
-    pub async fn session_ended(
-        &self,
-        session: &SessionId,
-        reason: &'static str,
-        at: SystemTime,
-        executions: u32,
-    ) -> Result<bool, StoreError> {
-        let session = session.clone();
-        let written =
-            self.write(0, move |conn| sessions::end(conn, &session, reason, at, executions)).await;
-        self.clerk.entry();
-        written
-    }
-
-    /// The newest sessions, ended ones too; 1,000 at most.
-    pub async fn sessions(&self, limit: u32) -> Result<Vec<Session>, StoreError> {
-        self.read(move |conn| sessions::list(conn, limit.min(SESSIONS_MAX))).await
-    }
-
     pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
         if query.text.is_some() {
             let indexed = self.clerk.index().await;
@@ -252,7 +207,7 @@ impl Store {
         let changed = self.queue(move |conn| {
             let changed = atomically(conn, || {
                 let changed = read::interrupt(conn, &owners, now)?;
-                sessions::end_of_the_dead(conn, &owners, now)?;
+                crate::sessions::end_of_the_dead(conn, &owners, now)?;
                 Ok(changed)
             })?;
             owners.tidy();

@@ -6,10 +6,11 @@ mod gateway;
 mod guests;
 mod keeping;
 mod limits;
+mod logs;
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::Python;
+use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::SessionSettings;
@@ -17,6 +18,7 @@ use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, To
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
+pub(crate) use logs::Logs;
 
 /// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub(crate) struct Config {
     pub(crate) sessions: SessionSettings,
     /// Where saved scripts are.
     pub(crate) scripts: PathBuf,
+    pub(crate) packages: packages::Settings,
+    pub(crate) logs: Logs,
 }
 
 /// `tools.allowed`, as written.
@@ -78,6 +82,14 @@ pub(crate) enum ConfigError {
     Trust(String),
     #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
     Client(String),
+    #[error("`{key}`: {error}")]
+    Address { key: &'static str, error: packages::InvalidAddress },
+    #[error(
+        "`{key}` names {text:?}; write packages like \"pandas\", \"pip:pandas\", \"npm:@scope/*\""
+    )]
+    Package { key: &'static str, text: String },
+    #[error("`logs.durability` is {0:?}; write \"process\" or \"power\"")]
+    Durability(String),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -113,6 +125,8 @@ impl Config {
             discovery: gateway::discovery(&file.discovery)?,
             sessions: keeping::sessions(&file.sessions)?,
             scripts: keeping::scripts(&file.scripts, place)?,
+            packages: keeping::packages(&file.packages, place)?,
+            logs: logs::logs(&file.logs)?,
         })
     }
 }

@@ -90,9 +90,8 @@ impl Parts {
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
             packages: codexec_exec::packages::Settings {
-                home: Some(self.home.join("packages")),
                 environment: env::for_installers(),
-                ..codexec_exec::packages::Settings::default()
+                ..self.config.packages.clone()
             },
         }
     }
@@ -112,7 +111,8 @@ impl Parts {
         }
         let workers = self.workers("zygote-js");
         make_private(&self.home)?;
-        let records = Records::at(self.home.clone());
+        let logs = self.config.logs;
+        let records = Records::at(self.home.clone()).kept(logs.durability, logs.retention);
         let reload = Reload {
             sources: self.sources,
             now: self.found,

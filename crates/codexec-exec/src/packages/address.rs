@@ -4,11 +4,6 @@ use std::fmt;
 
 use url::Url;
 
-/// The index that pip has when nobody names another, and where that one keeps its files.
-pub(super) const PYTHON_INDEX: &str = "https://pypi.org/simple";
-pub(super) const PYTHON_FILES: &str = "files.pythonhosted.org";
-pub(super) const NPM_REGISTRY: &str = "https://registry.npmjs.org/";
-
 /// The address of an index of packages.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Index(Url);

@@ -61,6 +61,7 @@ impl Chatter {
         let is_complaint = |line: &&str| {
             let line = line.trim_start().to_ascii_lowercase();
             line.starts_with("error")
+                || line.starts_with("cause")
                 || line.starts_with("npm error")
                 || line.starts_with("npm err!")
         };

@@ -20,6 +20,8 @@ use crate::{Settings, interpreter};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// An installer unpacks what it has fetched, so it needs room for both.
 const FETCHED_AND_UNPACKED: u64 = 2;
+/// Where it stands in the room: on the host it may be anywhere.
+const UV: &str = "/opt/codexec/bin/uv";
 const MEMORY_BYTES: u64 = 2 << 30;
 /// How long a connection to the index may be silent.
 const IDLE: Duration = Duration::from_secs(60);
@@ -88,7 +90,7 @@ fn ready(
     program: &Path,
 ) -> Result<Ready, PackageError> {
     let environment = environment(settings);
-    let mut shown = Vec::new();
+    let (mut shown, mut placed) = (Vec::new(), Vec::new());
     let (tool, asked) = if language == Language::Node {
         let npm = npm(settings, program).ok_or_else(|| {
             PackageError::NoInstaller(
@@ -103,9 +105,10 @@ fn ready(
         let asked = Asked::of_pip(program, &environment);
         (Tool::Pip { python: program.to_owned() }, asked)
     } else if let Some(uv) = interpreter::on_path("uv", settings) {
-        let uv = uv.canonicalize().unwrap_or(uv);
-        shown.push(uv.clone());
-        (Tool::Uv { python: program.to_owned(), uv }, Asked::default())
+        let asked = Asked::of_uv(&uv, &environment);
+        let (uv, inside) = (uv.canonicalize().unwrap_or(uv), PathBuf::from(UV));
+        placed.push((uv, inside.clone()));
+        (Tool::Uv { python: program.to_owned(), uv: inside }, asked)
     } else {
         let python = program.display();
         return Err(PackageError::NoInstaller(format!(
@@ -115,6 +118,7 @@ fn ready(
     };
     let source = Source::new(language, &settings.packages, &asked)?;
     if let Some(room) = &mut launch.room {
+        room.placed.append(&mut placed);
         room.shown.extend(shown.iter().flat_map(|path| interpreter::outside_usr(path)));
         if let Some(path) = &source.certificates {
             let path = path.canonicalize().map_err(|error| {

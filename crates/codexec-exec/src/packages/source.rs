@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use codexec_sandbox::ask_program;
 use codexec_types::Language;
+use serde::Deserialize;
 
-use super::address::{Host, Index, NPM_REGISTRY, PYTHON_FILES, PYTHON_INDEX};
+use super::address::{Host, Index};
 use super::proxy::Way;
 use super::{PackageError, Settings};
 
@@ -32,32 +33,35 @@ impl Source {
         asked: &Asked,
     ) -> Result<Source, PackageError> {
         let is_node = language == Language::Node;
-        let (named, hosts, default, index_setting, hosts_setting) = if is_node {
-            let setting = ("packages.npm-registry", "packages.npm-hosts");
-            (&settings.npm_registry, &settings.npm_hosts, NPM_REGISTRY, setting.0, setting.1)
+        let (named, hosts, index_setting, hosts_setting) = if is_node {
+            let (index, hosts) = (&settings.npm_registry, &settings.npm_hosts);
+            (index, hosts, "packages.npm-registry", "packages.npm-hosts")
         } else {
-            let setting = ("packages.python-index", "packages.python-hosts");
-            (&settings.python_index, &settings.python_hosts, PYTHON_INDEX, setting.0, setting.1)
+            let (index, hosts) = (&settings.python_index, &settings.python_hosts);
+            (index, hosts, "packages.python-index", "packages.python-hosts")
         };
-        let index = match (named, &asked.index) {
+        let usual = asked.public.as_ref().map(|public| &public.index);
+        let index = match (named, asked.index.as_ref().or(usual)) {
             (Some(index), _) => index.clone(),
             (None, Some(text)) => Index::parse(text).map_err(|error| {
-                let hint = "name another with";
                 PackageError::Settings(format!(
-                    "the installer's own settings: {error}; {hint} `{index_setting}` in config.toml"
+                    "the installer's own settings: {error}; name another with `{index_setting}` \
+                     in config.toml"
                 ))
             })?,
             (None, None) => {
-                Index::parse(default).map_err(|error| PackageError::Settings(error.to_string()))?
+                return Err(PackageError::Settings(format!(
+                    "the installer does not tell which index it uses; name one with \
+                     `{index_setting}` in config.toml"
+                )));
             }
         };
         let mut hosts = hosts.clone();
-        let is_public =
-            Index::parse(PYTHON_INDEX).is_ok_and(|public| public.host() == index.host());
-        if is_public {
-            hosts.extend(Host::parse(PYTHON_FILES));
-        }
         hosts.push(index.host());
+        if let Some(Public { index: public, files }) = &asked.public {
+            let is_public = Index::parse(public).is_ok_and(|public| public.host() == index.host());
+            hosts.extend(Host::parse(files).ok().filter(|_| is_public));
+        }
         let names: &[&str] = if is_node {
             &["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
         } else {
@@ -87,13 +91,38 @@ impl Source {
 pub(super) struct Asked {
     index: Option<String>,
     certificates: Option<PathBuf>,
+    public: Option<Public>,
 }
+
+/// The index that an installer knows by itself, and the host where that one keeps its files.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+struct Public {
+    index: String,
+    #[serde(default)]
+    files: String,
+}
+
+const ASK_PIP: &str = "import json
+from pip._internal.models.index import PyPI as public
+print(json.dumps({'index': public.simple_url, 'files': public.file_storage_domain}))";
 
 impl Asked {
     pub(super) fn of_pip(python: &Path, environment: &[(String, OsString)]) -> Asked {
-        let arguments = ["-I", "-B", "-m", "pip", "config", "list"];
-        let said = ask_program(python, &arguments, environment, PATIENCE).unwrap_or_default();
-        Asked::read_pip(&said)
+        let ask = |arguments: &[&str]| {
+            ask_program(python, arguments, environment, PATIENCE).unwrap_or_default()
+        };
+        let asked = Asked::read_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
+        let public = serde_json::from_str(ask(&["-I", "-B", "-c", ASK_PIP]).trim()).ok();
+        Asked { public, ..asked }
+    }
+
+    /// It knows its index, but not where that one keeps its files.
+    pub(super) fn of_uv(uv: &Path, environment: &[(String, OsString)]) -> Asked {
+        let arguments = ["pip", "install", "--help", "--color", "never"];
+        let help = ask_program(uv, &arguments, environment, PATIENCE).unwrap_or_default();
+        let default = help.split_once("by default: <").and_then(|(_, rest)| rest.split_once('>'));
+        let index = default.map(|(index, _)| index.to_owned());
+        Asked { index, ..Asked::default() }
     }
 
     /// The nearest word counts: the environment's, that for installing, that for everything.
@@ -106,7 +135,8 @@ impl Asked {
                 (!value.is_empty()).then(|| value.to_owned())
             })
         };
-        Asked { index: value("index-url"), certificates: value("cert").map(PathBuf::from) }
+        let certificates = value("cert").map(PathBuf::from);
+        Asked { index: value("index-url"), certificates, public: None }
     }
 
     pub(super) fn of_npm(node: &Path, npm: &Path, environment: &[(String, OsString)]) -> Asked {
@@ -117,7 +147,8 @@ impl Asked {
             let said = said.trim().to_owned();
             (!["", "null", "undefined"].contains(&said.as_str())).then_some(said)
         };
-        Asked { index: get("registry"), certificates: get("cafile").map(PathBuf::from) }
+        let certificates = get("cafile").map(PathBuf::from);
+        Asked { index: get("registry"), certificates, public: None }
     }
 }
 

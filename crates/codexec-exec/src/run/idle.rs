@@ -9,50 +9,52 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{Heard, Over, Run, SLACK_BYTES, State, heard};
+use crate::watch::{Used, Watch};
 
 /// How often a session is looked at while nobody uses it.
-const IDLE_LOOK: Duration = Duration::from_secs(1);
+pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// What is kept of each stream.
 const LATE_BYTES: usize = 32 << 10;
 
 /// What was written while no cell ran.
 #[derive(Default)]
 pub(super) struct Late {
-    out: Written,
-    err: Written,
+    out: Tail,
+    err: Tail,
 }
 
+/// Of one stream.
 #[derive(Default)]
-struct Written {
+struct Tail {
     text: String,
     left_out_bytes: u64,
 }
 
 impl Late {
     fn push(&mut self, stream: Stream, text: &str) {
-        let written = match stream {
+        let tail = match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         };
-        let room = LATE_BYTES.saturating_sub(written.text.len());
+        let room = LATE_BYTES.saturating_sub(tail.text.len());
         let (kept, rest) = text.split_at(text.floor_char_boundary(room));
-        written.text.push_str(kept);
-        written.left_out_bytes += rest.len() as u64;
+        tail.text.push_str(kept);
+        tail.left_out_bytes += rest.len() as u64;
     }
 
     /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
     pub(super) fn take(&mut self) -> VecDeque<Event> {
         let Late { out, err } = std::mem::take(self);
         let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
-        let event = |(stream, written): (Stream, Written)| {
-            let text = written.marked()?;
+        let event = |(stream, tail): (Stream, Tail)| {
+            let text = tail.marked()?;
             Some(Event::Output { stream, text })
         };
         both.filter_map(event).collect()
     }
 }
 
-impl Written {
+impl Tail {
     fn marked(self) -> Option<String> {
         if self.text.is_empty() {
             return None;
@@ -100,7 +102,7 @@ impl Run {
     pub fn memory_bytes(&mut self) -> u64 {
         match self.home {
             Some(_) => self.used().memory_bytes,
-            None => self.pid().map_or(0, crate::watch::own_memory_bytes),
+            None => Used::of(&self.roots).memory_bytes,
         }
     }
 
@@ -111,11 +113,16 @@ impl Run {
 
     /// From here on, for a cell or for the time without one.
     pub(super) fn start_counting(&mut self) {
-        let used = self.used();
-        if let Some(kept) = &mut self.kept {
-            kept.cpu_before = used.cpu;
-            kept.looked = Some(Instant::now());
-        }
+        // To look at a tree costs as much as a short cell. Most have no children.
+        let is_alone = self.watch.as_ref().is_some_and(Watch::is_alone);
+        let used =
+            if self.home.is_none() || is_alone { Used::of(&self.roots) } else { self.used() };
+        let Some(kept) = &mut self.kept else { return };
+        let cpu = used.cpu.saturating_sub(kept.cpu_before);
+        self.usage.cpu = self.usage.cpu.max(cpu);
+        self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
+        kept.cpu_before = used.cpu;
+        kept.looked = Some(Instant::now());
     }
 
     /// What is in the pipes before a cell begins is not the cell's.
@@ -191,3 +198,6 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Why there are no cgroups to be had. Guests then run under rlimits alone, and the posture
 /// says so.
@@ -49,7 +50,13 @@ impl Place {
             let text = text.unwrap_or_default();
             ["memory", "pids"].iter().all(|wanted| text.split_whitespace().any(|c| c == *wanted))
         };
-        let name = format!("{}{}", prefix(), std::process::id());
+        let mut name = format!("{}{}", prefix(), std::process::id());
+        // Whoever has a second one in the same process must not share groups with the first.
+        static FOUND: AtomicU32 = AtomicU32::new(0);
+        let before = FOUND.fetch_add(1, Ordering::Relaxed);
+        if before > 0 {
+            name.push_str(&format!(".{before}"));
+        }
         choose(&mounts, &own, has_controllers, &name).ok_or(NoCgroups::NotMounted)
     }
 
@@ -89,6 +96,7 @@ impl Place {
             for entry in entries.flatten() {
                 let name = entry.file_name();
                 let pid = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+                let pid = pid.and_then(|rest| rest.split('.').next());
                 let is_dead = |pid: &str| {
                     pid.parse::<u32>().is_ok() && !Path::new("/proc").join(pid).exists()
                 };

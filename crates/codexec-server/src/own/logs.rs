@@ -75,7 +75,7 @@ fn found(found: &Found) -> Value {
         "status": summary.kind.name(),
         "exit_code": summary.exit_status(),
         "error_preview": found.error.as_deref().map(preview),
-        "duration_ms": summary.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "duration_ms": summary.duration.map(shape::milliseconds),
         "executed_at": rfc3339(summary.started),
     })
 }
@@ -104,7 +104,7 @@ fn whole(execution: &Execution, client: &Client) -> Value {
         "stdout": stdout,
         "stderr": stderr,
         "exit_code": summary.exit_status(),
-        "duration_ms": summary.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "duration_ms": summary.duration.map(shape::milliseconds),
         "packages_installed": execution.packages,
         "artifacts_created": paths(&execution.changes.created),
         "artifacts_modified": paths(&execution.changes.modified),
@@ -142,7 +142,7 @@ fn call(call: &Call) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
-        "duration_ms": call.duration.map(|duration| duration.as_secs_f64() * 1e3),
+        "duration_ms": call.duration.map(shape::milliseconds),
         "error_code": call.error_code,
         "result_bytes": call.result_bytes,
     })

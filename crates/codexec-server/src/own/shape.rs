@@ -1,5 +1,7 @@
 //! Executions in the shape that seed users know: one flat object.
 
+use std::time::Duration;
+
 use codexec_types::{Limit, Outcome};
 use serde_json::{Value, json};
 
@@ -17,7 +19,7 @@ pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value 
         "stdout": streams.out,
         "stderr": streams.err,
         "exit_code": exit_code(&execution.outcome),
-        "duration_ms": duration_ms(execution),
+        "duration_ms": milliseconds(execution.duration),
         "truncated": streams.is_cut,
         "artifacts": artifacts(execution),
     });
@@ -51,7 +53,7 @@ pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
         "session_id": execution.session.as_ref().map(codexec_types::SessionId::as_str),
         "stdout": out,
         "stderr": err,
-        "duration_ms": duration_ms(execution),
+        "duration_ms": milliseconds(execution.duration),
         "truncated": streams.is_cut || is_out_cut || is_err_cut,
         "artifacts": artifacts(execution),
     });
@@ -117,8 +119,9 @@ pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
     }
 }
 
-pub(super) fn duration_ms(execution: &Execution) -> f64 {
-    (execution.duration.as_secs_f64() * 1e6).round() / 1e3
+/// With three digits behind the point.
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// As a shell counts it; none where the program did not end by itself.

@@ -11,6 +11,7 @@ use crate::journal;
 /// An execution that is to be removed.
 pub(super) struct Due {
     pub(super) seq: i64,
+    pub(super) end_number: i64,
     pub(super) id: String,
     session: Option<String>,
     started: SystemTime,
@@ -28,12 +29,19 @@ impl Due {
 
 fn due(row: &Row<'_>) -> Result<Due> {
     let started = from_unix_ms(row.get("started_ms")?);
-    Ok(Due { seq: row.get("seq")?, id: row.get("id")?, session: row.get("session")?, started })
+    Ok(Due {
+        seq: row.get("seq")?,
+        end_number: row.get("end_number")?,
+        id: row.get("id")?,
+        session: row.get("session")?,
+        started,
+    })
 }
 
 pub(super) fn newest(conn: &Connection) -> Result<Option<SystemTime>> {
-    let newest: Option<i64> =
-        conn.query_row("SELECT max(started_ms) FROM executions", [], |row| row.get(0))?;
+    let sql = "SELECT max(started_ms) FROM executions INDEXED BY executions_seek
+        WHERE end_number IS NOT NULL";
+    let newest: Option<i64> = conn.query_row(sql, [], |row| row.get(0))?;
     Ok(newest.map(from_unix_ms))
 }
 
@@ -45,9 +53,9 @@ pub(super) fn executions(
     limit: usize,
 ) -> Result<Vec<Due>> {
     let mut statement = conn.prepare(
-        "SELECT seq, id, session, started_ms FROM executions WHERE seq IN (
+        "SELECT seq, end_number, id, session, started_ms FROM executions WHERE seq IN (
              SELECT seq FROM executions INDEXED BY executions_seek
-             WHERE kind <> 'running' AND started_ms < max(:success, :failure, :session)
+             WHERE end_number IS NOT NULL AND started_ms < max(:success, :failure, :session)
                AND CASE
                  WHEN session IS NOT NULL THEN started_ms < :session AND session NOT IN (
                      SELECT id FROM sessions WHERE ended_ms IS NULL OR ended_ms >= :session)
@@ -70,7 +78,7 @@ pub(super) fn executions(
 /// The oldest of those that have ended, whatever their age.
 pub(super) fn oldest(conn: &Connection, limit: usize) -> Result<Vec<Due>> {
     let mut statement = conn.prepare(
-        "SELECT seq, id, session, started_ms FROM executions WHERE status <> 'running'
+        "SELECT seq, end_number, id, session, started_ms FROM executions WHERE end_number IS NOT NULL
          ORDER BY seq LIMIT ?1",
     )?;
     let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], due)?;
@@ -129,7 +137,8 @@ pub(super) fn is_file_known(conn: &Connection, file: &OldLog) -> Result<bool> {
             conn.prepare_cached(sql)?.query_row([session], |_| Ok(())).optional()?
         }
         None => {
-            let sql = "SELECT 1 FROM executions WHERE started_ms >= ?1 AND started_ms < ?2 LIMIT 1";
+            let sql = "SELECT 1 FROM executions INDEXED BY executions_seek
+                WHERE end_number IS NOT NULL AND started_ms >= ?1 AND started_ms < ?2 LIMIT 1";
             let (from, to) = (unix_ms(file.day), unix_ms(file.day + DAY));
             conn.prepare_cached(sql)?.query_row(params![from, to], |_| Ok(())).optional()?
         }

@@ -16,6 +16,7 @@ mod full;
 mod kept;
 mod logs;
 mod searches;
+mod secrets;
 
 use tempfile::TempDir;
 
@@ -381,15 +382,6 @@ async fn begin(
 }
 
 fn admitted(code: &str) -> Admitted {
-    let policy = Policy {
-        languages: Language::ALL.to_vec(),
-        code_bytes: 1 << 20,
-        input_bytes: 1 << 20,
-        limits: Limits::DEFAULT,
-        max_wall: Duration::from_secs(300),
-        tools: ToolFilter::all(),
-        files: codexec_types::Files::default(),
-    };
     let request = Request {
         args: Vec::new(),
         language: Language::TypeScript,
@@ -398,7 +390,19 @@ fn admitted(code: &str) -> Admitted {
         working_dir: None,
         asked: Asked::default(),
     };
-    policy.admit(request, &[]).unwrap()
+    policy().admit(request, &[]).unwrap()
+}
+
+fn policy() -> Policy {
+    Policy {
+        languages: Language::ALL.to_vec(),
+        code_bytes: 1 << 20,
+        input_bytes: 1 << 20,
+        limits: Limits::DEFAULT,
+        max_wall: Duration::from_secs(300),
+        tools: ToolFilter::all(),
+        files: codexec_types::Files::default(),
+    }
 }
 
 fn at(ms: u64) -> SystemTime {

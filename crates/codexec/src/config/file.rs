@@ -23,9 +23,11 @@ pub(crate) struct File {
     pub(super) workers: Workers,
     pub(super) sessions: Sessions,
     pub(super) scripts: Scripts,
+    pub(super) packages: Packages,
     pub(super) tools: Tools,
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
+    pub(super) logs: Logs,
     /// Read elsewhere, entry by entry: a bad one must not hide the others.
     #[serde(rename = "servers")]
     _servers: toml::Table,
@@ -107,6 +109,27 @@ pub(super) struct Scripts {
     pub(super) folder: Option<PathBuf>,
 }
 
+/// What code may install, and from where.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Packages {
+    /// Not set: what the user's own pip is configured with.
+    pub(super) python_index: Option<String>,
+    /// Where that index keeps its files, if elsewhere.
+    pub(super) python_hosts: Vec<String>,
+    /// Not set: what the user's own npm is configured with.
+    pub(super) npm_registry: Option<String>,
+    pub(super) npm_hosts: Vec<String>,
+    pub(super) ca_file: Option<PathBuf>,
+    /// Whether code of a package may run while it is installed.
+    pub(super) install_scripts: bool,
+    /// Not set: all that are not denied.
+    pub(super) allow: Option<Vec<String>>,
+    pub(super) deny: Vec<String>,
+    pub(super) timeout_s: Option<u64>,
+    pub(super) max_mib: Option<u64>,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct Tools {
@@ -137,6 +160,17 @@ pub(super) struct Discovery {
     pub(super) clients: Option<Vec<String>>,
     /// Files in the directory that codexec is started in. Not set: yes.
     pub(super) project_files: Option<bool>,
+}
+
+/// What is kept of executions, and how long.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Logs {
+    pub(super) durability: Option<String>,
+    pub(super) success_days: Option<u64>,
+    pub(super) failure_days: Option<u64>,
+    pub(super) session_days: Option<u64>,
+    pub(super) max_mib: Option<u64>,
 }
 
 impl File {

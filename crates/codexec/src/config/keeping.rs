@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use codexec_exec::packages::{self, Host, Index, Pattern};
 use codexec_server::SessionSettings;
 
 use super::{ConfigError, Place, file, guests, limits};
@@ -21,4 +22,44 @@ pub(super) fn sessions(file: &file::Sessions) -> Result<SessionSettings, ConfigE
 pub(super) fn scripts(file: &file::Scripts, place: &Place) -> Result<PathBuf, ConfigError> {
     let named = guests::whole("scripts.folder", file.folder.as_deref(), place)?;
     Ok(named.unwrap_or_else(|| place.state.join("scripts")))
+}
+
+/// Without what the environment tells.
+pub(super) fn packages(
+    file: &file::Packages,
+    place: &Place,
+) -> Result<packages::Settings, ConfigError> {
+    let usual = packages::Settings::default();
+    let usual_mib = usual.max_bytes >> 20;
+    let max_mib = limits::within("packages.max-mib", file.max_mib, usual_mib, 1..=1 << 20)?;
+    let usual_s = usual.timeout.as_secs();
+    let timeout_s = limits::within("packages.timeout-s", file.timeout_s, usual_s, 1..=3_600)?;
+    let index = |key, text: &Option<String>| {
+        let parsed = text.as_deref().map(Index::parse).transpose();
+        parsed.map_err(|error| ConfigError::Address { key, error })
+    };
+    let hosts = |key, texts: &[String]| {
+        let parsed = texts.iter().map(|text| Host::parse(text)).collect::<Result<Vec<_>, _>>();
+        parsed.map_err(|error| ConfigError::Address { key, error })
+    };
+    let patterns = |key, texts: &[String]| {
+        let parse = |text: &String| {
+            Pattern::parse(text).ok_or_else(|| ConfigError::Package { key, text: text.clone() })
+        };
+        texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(packages::Settings {
+        home: Some(place.state.join("packages")),
+        python_index: index("packages.python-index", &file.python_index)?,
+        python_hosts: hosts("packages.python-hosts", &file.python_hosts)?,
+        npm_registry: index("packages.npm-registry", &file.npm_registry)?,
+        npm_hosts: hosts("packages.npm-hosts", &file.npm_hosts)?,
+        ca_file: guests::whole("packages.ca-file", file.ca_file.as_deref(), place)?,
+        install_scripts: file.install_scripts,
+        allow: file.allow.as_deref().map(|list| patterns("packages.allow", list)).transpose()?,
+        deny: patterns("packages.deny", &file.deny)?,
+        timeout: Duration::from_secs(timeout_s),
+        max_bytes: max_mib << 20,
+        environment: Vec::new(),
+    })
 }

@@ -50,9 +50,32 @@ fn wrong_settings_say_how_to_write_them() {
     refused(
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
-         `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `tools`, `gateway`, `discovery`, `servers`",
+         `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, \
+         `gateway`, `discovery`, `logs`, `servers`",
     );
     refused("[tools]\nallowed = ['github']", "`tools.allowed`");
+}
+
+#[test]
+fn what_is_kept_of_executions() {
+    let logs = |text: &str| config(text).expect("valid").logs;
+    let days = |days: u64| std::time::Duration::from_secs(days * 24 * 60 * 60);
+    let default = logs("");
+    assert_eq!(default.durability, codexec_store::Durability::Process);
+    assert_eq!(default.retention, codexec_store::Retention::default());
+    let kept = (default.retention.success, default.retention.failure, default.retention.session);
+    assert_eq!(kept, (days(30), days(90), days(90)));
+    let other = logs("[logs]\ndurability = 'power'\nsuccess-days = 1\nmax-mib = 16");
+    assert_eq!(other.durability, codexec_store::Durability::Power);
+    assert_eq!((other.retention.success, other.retention.max_bytes), (days(1), 16 << 20));
+    refused(
+        "[logs]\ndurability = 'hope'",
+        "`logs.durability` is \"hope\"; write \"process\" or \"power\"",
+    );
+    refused(
+        "[logs]\nsession-days = 0",
+        "`logs.session-days = 0` is out of range; it must be 1 to 36500",
+    );
 }
 
 #[test]

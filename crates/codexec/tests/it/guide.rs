@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 13] = [
+const GUIDES: [(&str, &str); 14] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
     ("direct.md", include_str!("../../../../docs/guide/direct.md")),
@@ -15,6 +15,7 @@ const GUIDES: [(&str, &str); 13] = [
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),
     ("four-languages.md", include_str!("../../../../docs/guide/four-languages.md")),
     ("logs.md", include_str!("../../../../docs/guide/logs.md")),
+    ("packages.md", include_str!("../../../../docs/guide/packages.md")),
     ("python.md", include_str!("../../../../docs/guide/python.md")),
     ("remote-servers.md", include_str!("../../../../docs/guide/remote-servers.md")),
     ("resources.md", include_str!("../../../../docs/guide/resources.md")),

@@ -5,13 +5,15 @@ mod everybody;
 mod hostile;
 mod index;
 mod refused;
+mod sessions;
 mod world;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codexec_exec::packages::{Index, Installed, PackageError, Packages, Settings, Target};
-use codexec_exec::{Python, Workers};
+use codexec_exec::{Python, Run, Workers};
 use codexec_types::{
     Admitted, Asked, Event, Files, Json, Language, Limits, Outcome, PackageName, Policy, Request,
     ToolFilter,
@@ -31,6 +33,14 @@ struct Machine {
 
 impl Machine {
     fn new(settings: Settings) -> Machine {
+        Machine::with_python(
+            settings,
+            Python::default(),
+            std::env::var_os("PATH").unwrap_or_default(),
+        )
+    }
+
+    fn with_python(settings: Settings, python: Python, path: OsString) -> Machine {
         let home = TempDir::new().expect("a folder");
         let settings = Settings { home: Some(home.path().join("packages")), ..settings };
         let workers = Workers::new(codexec_exec::Settings {
@@ -39,9 +49,9 @@ impl Machine {
             programs_role: "zygote-programs",
             mounter_role: "mounter",
             limits: Limits::DEFAULT,
-            python: Python::default(),
+            python,
             node: None,
-            path: std::env::var_os("PATH").unwrap_or_default(),
+            path,
             home: None,
             environment: vec![("GIVEN_TO_GUESTS".to_owned(), "a secret".to_owned())],
             max: 4,
@@ -82,16 +92,32 @@ impl Machine {
 
     /// What the code comes to, as text.
     async fn run(&self, language: Language, code: &str) -> String {
-        let mut run =
-            self.workers.start(&admitted(language, code), Vec::new()).await.expect("started");
-        loop {
-            match run.next().await {
-                Event::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
-                Event::Ended(other) => return format!("{other:?}"),
-                _ => {}
-            }
+        let run = self.workers.start(&admitted(language, code), Vec::new()).await;
+        ended(&mut run.expect("started")).await
+    }
+
+    /// Opens the session whose packages are in [`Machine::session`].
+    async fn open(&self, language: Language) -> Run {
+        let folder = Packages::folder_for_session(&self.session()).expect("made");
+        let run = self.workers.open(&admitted(language, "0"), Vec::new(), Some(folder)).await;
+        run.expect("opened")
+    }
+}
+
+async fn ended(run: &mut Run) -> String {
+    loop {
+        match run.next().await {
+            Event::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
+            Event::Ended(other) => return format!("{other:?}"),
+            _ => {}
         }
     }
+}
+
+/// What a cell comes to, as text.
+async fn cell(run: &mut Run, number: u32, language: Language, code: &str) -> String {
+    run.send(&admitted(language, code), number).expect("sent");
+    ended(run).await
 }
 
 fn admitted(language: Language, code: &str) -> Admitted {

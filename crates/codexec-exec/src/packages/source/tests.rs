@@ -25,8 +25,15 @@ fn settings_come_before_what_the_installer_has_and_that_before_the_public_index(
     };
     let source = Source::new(Language::Python, &named, &asked).expect("a source");
     assert_eq!(hosts(&source), ["files.example:443", "named.example:80"]);
-    let source = Source::new(Language::Python, &settings, &Asked::default()).expect("a source");
-    assert_eq!(source.hosts.len(), 2, "the public index keeps its files elsewhere");
+    let public =
+        Public { index: "https://public.example/simple".into(), files: "kept.example".into() };
+    let known = Asked { public: Some(public), ..Asked::default() };
+    let source = Source::new(Language::Python, &settings, &known).expect("a source");
+    assert_eq!(hosts(&source), ["public.example:443", "kept.example:443"]);
+    let source = Source::new(Language::Python, &named, &known).expect("a source");
+    assert_eq!(hosts(&source), ["files.example:443", "named.example:80"], "they are not its files");
+    let error = Source::new(Language::Python, &settings, &Asked::default()).expect_err("no index");
+    assert!(error.to_string().contains("packages.python-index"), "{error}");
     let odd = Asked { index: Some("file:///srv/wheels".to_owned()), ..Asked::default() };
     let error = Source::new(Language::Python, &settings, &odd).expect_err("no web address");
     assert!(error.to_string().contains("packages.python-index"), "{error}");

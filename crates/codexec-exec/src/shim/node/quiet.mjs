@@ -5,23 +5,31 @@ import { apply, clearTimeout, define, process, safely } from "./taken.mjs";
 
 const require = createRequire(import.meta.url);
 const timers = safely(() => require("internal/timers"));
-const hooks = safely(() => require("internal/test/binding").internalBinding("async_wrap"));
+const { internalBinding } = safely(() => require("internal/test/binding")) ?? {};
+const hooks = safely(() => internalBinding("async_wrap"));
+const clock = safely(() => internalBinding("timers"));
+// How many timers keep the process alive.
+const alive = clock?.timerInfo ?? clock?.timeoutInfo;
 const clearNow = globalThis.clearImmediate;
 const activeHandles = process._getActiveHandles;
+
+const eachTimer = (look) => {
+  for (const key in timers.timerListMap) {
+    const list = timers.timerListMap[key];
+    for (let timer = list._idleNext; timer !== list && timer; timer = timer._idleNext) look(timer);
+  }
+};
 
 export const quiet = (cells, cell) => {
   const mark = cells.kResourceStore;
   if (mark === undefined) return;
   const isOurs = (made) => safely(() => made[mark]) === cell;
   safely(() => {
-    for (const key in timers.timerListMap) {
-      const list = timers.timerListMap[key];
-      const ours = [];
-      for (let timer = list._idleNext; timer !== list && timer; timer = timer._idleNext) {
-        if (isOurs(timer)) define(ours, ours.length, timer);
-      }
-      for (let i = 0; i < ours.length; i++) clearTimeout(ours[i]);
-    }
+    const ours = [];
+    eachTimer((timer) => {
+      if (isOurs(timer)) define(ours, ours.length, timer);
+    });
+    for (let i = 0; i < ours.length; i++) clearTimeout(ours[i]);
   });
   safely(() => {
     for (let made = timers.immediateQueue.head; made; made = made._idleNext) if (isOurs(made)) clearNow(made);
@@ -39,8 +47,19 @@ export const quiet = (cells, cell) => {
 // Node checks that, and gives up, as long as it counts anybody who wants to know of callbacks. It
 // need not count the storage, which works all the same.
 export const allowUnbalanced = () => {
-  if (hooks !== undefined) hooks.async_hook_fields[hooks.constants.kTotals] = 0;
+  if (hooks === undefined) return;
+  hooks.async_hook_fields[hooks.constants.kTotals] = 0;
+  hooks.async_hook_fields[hooks.constants.kCheck] = 0;
 };
+// A timer in whose callback it was ended is still counted among those that keep the process alive,
+// and the next one would not be waited for.
 export const balance = () => {
   if (hooks !== undefined) hooks.clearAsyncIdStack();
+  if (alive === undefined || timers === undefined) return;
+  let count = 0;
+  eachTimer((timer) => {
+    if (timer[timers.kRefed]) count++;
+  });
+  alive[0] = count;
+  clock.toggleTimerRef(count > 0);
 };

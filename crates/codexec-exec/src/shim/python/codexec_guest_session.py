@@ -148,7 +148,8 @@ class Session:
 
     def _finish(self):
         self._pictures.finish_cell()
-        self._wire.drain_main(SECONDS_TO_DRAIN)
+        # Who was told to stop has no time left for it.
+        self._wire.drain_main(0 if self._is_stopped else SECONDS_TO_DRAIN)
         complain(self._wire)
 
     def _run_async(self, coroutine):

@@ -61,7 +61,7 @@ fn every_call_is_judged_as_its_list_says() {
                 }
                 // Below, by name.
                 Some(Verdict::Fits(_)) => {
-                    assert_eq!(i64::from(number), i64::from(libc::SYS_socket));
+                    assert_eq!(i64::from(number), libc::SYS_socket);
                 }
             }
             assert_eq!(judged(&program, 3, number, &[]), KILL_PROCESS);

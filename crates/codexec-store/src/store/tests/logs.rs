@@ -4,6 +4,7 @@ use codexec_types::SessionId;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::SessionStart;
 
 /// 2026-02-09T14:30:01.123Z.
 const AT: u64 = 1_770_647_401_123;

@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn machine() -> Machine {
+fn settings() -> Settings {
     let usual = PathBuf::from("/etc/ssl/certs/ca-certificates.crt");
     let names = codexec_exec::packages::VARIABLES.iter();
     let environment =
         names.filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))).collect();
     let ca_file = Some(usual).filter(|path| path.is_file());
-    Machine::new(Settings { environment, ca_file, ..Settings::default() })
+    Settings { environment, ca_file, ..Settings::default() }
 }
 
 #[test]
 fn numpy_and_a_pure_package_are_installed_and_used() {
-    let machine = machine();
+    let machine = Machine::new(settings());
     block_on(async {
         for package in ["six", "numpy"] {
             let installed = machine.install(Language::Python, package, Target::Everybody).await;
@@ -29,7 +29,7 @@ fn numpy_and_a_pure_package_are_installed_and_used() {
 
 #[test]
 fn a_package_of_npm_is_installed_and_used() {
-    let machine = machine();
+    let machine = Machine::new(settings());
     block_on(async {
         let installed = machine.install(Language::Node, "left-pad@1.3.0", Target::Everybody).await;
         let installed = installed.unwrap_or_else(|error| panic!("{error}"));
@@ -37,4 +37,45 @@ fn a_package_of_npm_is_installed_and_used() {
         let code = "import leftPad from 'left-pad'; leftPad('7', 3, '0')";
         assert_eq!(machine.run(Language::Node, code).await, r#""007""#);
     });
+}
+
+#[test]
+fn uv_installs_where_there_is_no_pip() {
+    // By our own means, so that it need not be on this machine.
+    let machine = Machine::new(settings());
+    let session = machine.session();
+    let installed = block_on(machine.install(Language::Python, "uv", Target::Session(&session)));
+    installed.unwrap_or_else(|error| panic!("{error}"));
+    let tools = Packages::folder_for_session(&session).expect("made").join("python/bin");
+    let venv = machine.home.path().join("venv");
+    let made = std::process::Command::new("python3")
+        .args(["-m", "venv", "--without-pip"])
+        .arg(&venv)
+        .status();
+    assert!(made.expect("python3").success());
+
+    let index = Served::start();
+    let address = Index::parse(&index.address("simple")).expect("an address");
+    let settings = Settings { python_index: Some(address), ..Settings::default() };
+    let python = Python { venv: Some(venv), ..Python::default() };
+    let alone = Machine::with_python(settings.clone(), python.clone(), OsString::new());
+    let machine = Machine::with_python(settings, python, tools.into_os_string());
+    block_on(async {
+        let error = alone.install(Language::Python, "good", Target::Everybody).await;
+        assert_eq!(error.expect_err("no installer").code(), "INSTALLER_UNAVAILABLE");
+        let installed = machine.install(Language::Python, "needs-good", Target::Everybody).await;
+        let installed = installed.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(pairs(&installed.also), [("good", "1.1")]);
+        assert_eq!(machine.run(Language::Python, "import good\ngood.VERSION").await, "\"1.1\"");
+        for (package, code) in [
+            ("nobody-has-this", "PACKAGE_UNKNOWN"),
+            ("good==9.9", "PACKAGE_VERSION_UNKNOWN"),
+            ("elsewhere", "INDEX_HOST_REFUSED"),
+        ] {
+            let error = machine.install(Language::Python, package, Target::Everybody).await;
+            let error = error.expect_err(package);
+            assert_eq!(error.code(), code, "{package}: {error}");
+        }
+    });
+    index.check_untouched();
 }

@@ -1,0 +1,43 @@
+use super::*;
+
+fn texts(late: &mut Late) -> Vec<(Stream, String)> {
+    let text = |event| match event {
+        Event::Output { stream, text } => (stream, text),
+        other => panic!("{other:?}"),
+    };
+    late.take().into_iter().map(text).collect()
+}
+
+#[test]
+fn ses_2_late_output_is_marked_by_stream_and_given_once() {
+    let mut late = Late::default();
+    late.push(Stream::Err, "e");
+    late.push(Stream::Out, "a\n");
+    late.push(Stream::Out, "b\n");
+    let marked = |text: &str| {
+        format!("[codexec] written after the last reply:\n{text}[codexec] this reply:\n")
+    };
+    let expected = [(Stream::Out, marked("a\nb\n")), (Stream::Err, marked("e\n"))];
+    assert_eq!(texts(&mut late), expected);
+    assert_eq!(texts(&mut late), []);
+}
+
+#[test]
+fn ses_2_late_output_is_bounded() {
+    let mut late = Late::default();
+    late.push(Stream::Out, &"x".repeat(LATE_BYTES - 1));
+    // No character is cut in two.
+    late.push(Stream::Out, "é");
+    for _ in 0..1_000 {
+        late.push(Stream::Out, &"y".repeat(LATE_BYTES));
+    }
+    let texts = texts(&mut late);
+    let text = &texts[0].1;
+    assert!(text.len() < LATE_BYTES + 200, "{}", text.len());
+    let left_out = 2 + 1_000 * LATE_BYTES - 1;
+    assert!(
+        text.contains(&format!("[codexec] and {left_out} bytes more\n")),
+        "{}",
+        &text[LATE_BYTES..]
+    );
+}

@@ -1,0 +1,84 @@
+//! Nothing that is stored has a secret of a known shape in it.
+
+use super::*;
+use crate::LogQuery;
+
+#[tokio::test]
+async fn secrets_are_masked_wherever_they_come_from() {
+    let (store, home) = store().await;
+    let secret = format!("ghp_{}", "aB3".repeat(12));
+    let id = ExecutionId::from_bits(1);
+    let text = |before: &str| format!("{before}\"{secret}\"");
+    let request = Request {
+        args: vec![secret.clone()],
+        language: Language::TypeScript,
+        code: text("key = "),
+        input: Json::parse(text("")).unwrap(),
+        working_dir: None,
+        asked: Asked::default(),
+    };
+    let begin = Begin {
+        id: &id,
+        admitted: &policy().admit(request, &[]).unwrap(),
+        started: at(0),
+        session: None,
+        script: None,
+        context: &Context::default(),
+        principal: &Principal::local(),
+    };
+    store.begin(begin).await.unwrap();
+    let args = text("");
+    store.begin_call(&id, 1, &ToolCall { server: "a", tool: "b", args: &args }).await.unwrap();
+    let end = CallEnd {
+        error: Some(("UPSTREAM_ERROR", &secret)),
+        duration: Duration::ZERO,
+        result: Some(&args),
+        result_bytes: 1,
+    };
+    store.finish_call(&id, 1, end).await;
+    let thrown =
+        Thrown { code: ThrownCode::RuntimeError, message: secret.clone(), at: None, stack: None };
+    let output = Written::new(text("out "), vec![(0, 3)]);
+    let outcome = Outcome::Threw(thrown);
+    let finish =
+        Finish { output: &output, value: Some(&args), ..finish(Ending::Outcome(&outcome)) };
+    store.finish(&id, finish).await.unwrap();
+    let query = LogQuery { text: Some("key".to_owned()), limit: 1, ..LogQuery::default() };
+    assert_eq!(store.search(&query).await.unwrap().total, 1);
+    store.flush().await.unwrap();
+
+    let kept = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(kept.code, "key = \"[masked:github-token]\"");
+    assert_eq!(kept.args, ["[masked:github-token]"]);
+    assert_eq!(kept.written.unwrap().stderr(), "out");
+    drop(store);
+    for file in ["codexec.db", "codexec.db-wal", "search.db", "search.db-wal"] {
+        let bytes = fs::read(home.path().join(file)).unwrap_or_default();
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{file}");
+    }
+    let log = fs::read_to_string(home.path().join("logs/executions-1970-01-01.jsonl")).unwrap();
+    assert!(!log.contains(&secret) && log.contains("masked:github-token"));
+}
+
+/// What is synced cannot be seen from here; that it does the same can.
+#[tokio::test]
+async fn synced_records_are_records() {
+    let home = tempfile::tempdir().unwrap();
+    let store = Store::open(&home.path().join("codexec.db"), Durability::Power).await.unwrap();
+    let ends = (0..20).map(|n| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let id = ExecutionId::from_bits(n);
+            begin(&store, &id, "1", at(0)).await?;
+            store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await
+        })
+    });
+    for end in ends.collect::<Vec<_>>() {
+        end.await.unwrap().unwrap();
+    }
+    store.flush().await.unwrap();
+    assert_eq!(logs::lines(&home, "executions-1970-01-01.jsonl").len(), 20);
+    let synchronous = |c: &Connection| c.query_row("PRAGMA synchronous", [], |r| r.get(0));
+    let synchronous: u32 = store.queue(synchronous).await.unwrap();
+    assert_eq!(synchronous, 2, "FULL");
+}
