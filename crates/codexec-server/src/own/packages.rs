@@ -78,12 +78,26 @@ impl App {
             Some(handle) => Some(self.sessions.find(&handle, &client.principal)?),
             None => None,
         };
-        let language = installable(language.or(session.as_ref().map(|session| session.language)))?;
-        let found = self.packages.installed(language, target(session.as_deref())).await?;
-        let packages: Vec<Value> = found
-            .iter()
-            .map(|(name, version)| json!({"package": name, "version": version}))
-            .collect();
+        let language = language.or(session.as_ref().map(|session| session.language));
+        let languages = match language {
+            Some(_) => vec![installable(language)?],
+            None => vec![Language::Python, Language::Node],
+        };
+        let mut packages = Vec::new();
+        for &one in &languages {
+            let found = match self.packages.installed(one, target(session.as_deref())).await {
+                Ok(found) => found,
+                // Who asks for all has those of the languages that there are.
+                Err(error) if language.is_none() => {
+                    tracing::info!(%error, language = %one, "its packages cannot be listed");
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            packages.extend(found.iter().map(|(name, version)| {
+                json!({"package": name, "version": version, "language": one.name()})
+            }));
+        }
         Ok(json!({"packages": packages}))
     }
 

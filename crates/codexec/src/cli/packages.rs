@@ -25,6 +25,9 @@ pub(crate) struct Install {
 
 #[derive(Debug, Args)]
 pub(crate) struct List {
+    /// Only those for python or for node
+    #[arg(short, long)]
+    pub(crate) language: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -77,7 +77,12 @@ impl Refused {
 
     /// What is not there is an answer; anything else is a mistake, ours or the person's.
     pub(super) fn exit_code(self) -> anyhow::Result<ExitCode> {
-        if !self.code.ends_with("_NOT_FOUND") && !self.code.ends_with("_MISSING") {
+        let is_answer = |code: &str| {
+            code.ends_with("_NOT_FOUND")
+                || code.ends_with("_UNKNOWN")
+                || matches!(code, "MISSING_PACKAGES" | "INSTALL_FAILED")
+        };
+        if !is_answer(self.code) {
             return Err(anyhow::anyhow!(self.message));
         }
         writeln!(std::io::stderr(), "{}", self.message)?;

@@ -16,7 +16,10 @@ pub(super) async fn run(parts: Parts, args: Packages) -> anyhow::Result<ExitCode
             own.app.shutdown().await;
             done
         }
-        Packages::List(args) => own.answer("list_packages", json!({}), args.json, print).await,
+        Packages::List(args) => {
+            let asked = json!({"language": args.language});
+            own.answer("list_packages", asked, args.json, print).await
+        }
     }
 }
 

@@ -11,12 +11,13 @@ pub(super) fn print(value: &Value) -> anyhow::Result<ExitCode> {
     let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
     line(&mut out, &field(value, "stdout"))?;
     line(&mut err, &field(value, "stderr"))?;
+    let failed = field(value, "error_code");
+    if !failed.is_empty() && field(value, "stderr").is_empty() {
+        writeln!(err, "{failed}")?;
+    }
     if let Some(result) = value.get("result") {
         let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
         line(&mut out, &text)?;
-    }
-    if value.get("timed_out").is_some() {
-        writeln!(err, "its time was up after {} ms", field(value, "duration_ms"))?;
     }
     match value.get("success").and_then(Value::as_bool) {
         Some(true) => Ok(ExitCode::SUCCESS),

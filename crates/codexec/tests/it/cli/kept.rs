@@ -114,21 +114,25 @@ fn a_session_is_worked_in_cell_by_cell() {
     let lines: Vec<Value> =
         ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!((lines.len(), &lines[1]["stdout"]), (2, &"2".into()));
-    let ended = desk.run_with(&["sessions", "open", "-l", "bash"], "exit 4\n\necho never");
+    let failed = desk.run_with(&["sessions", "open", "-l", "bash"], "exit 4\n\necho on");
+    let said_so = (failed.code, failed.stdout.as_str(), failed.stderr.as_str());
+    assert_eq!(said_so, (Some(1), "on\n", "NONZERO_EXIT\n"));
+    let end = "import os\nos._exit(4)\n\nprint('never')";
+    let ended = desk.run_with(&["sessions", "open", "-l", "python"], end);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(ended.stderr.contains("the session has ended: process_exit"), "{}", ended.stderr);
     let list = said(&desk.run(&["sessions", "list", "--json"]));
     let sessions = list["sessions"].as_array().expect("a list");
     let reasons: Vec<&Value> = sessions.iter().map(|one| &one["reason"]).collect();
-    assert_eq!(reasons, ["process_exit", "manual", "manual", "manual"]);
-    assert_eq!(words(&desk.run(&["sessions", "list"]).stdout).len(), 5);
+    assert_eq!(reasons, ["process_exit", "manual", "manual", "manual", "manual"]);
+    assert_eq!(words(&desk.run(&["sessions", "list"]).stdout).len(), 6);
 }
 
 #[test]
 fn packages_that_are_none_are_refused() {
     let desk = Desk::new(&[]);
     let none = desk.run(&["packages", "list"]);
-    assert_eq!(none.code, Some(0), "{none:?}");
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
     let bad = desk.run(&["packages", "install", "--", "../x"]);
     assert_eq!(bad.code, Some(2), "{bad:?}");
     assert!(bad.stderr.contains("../x"), "{}", bad.stderr);
