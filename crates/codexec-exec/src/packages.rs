@@ -352,6 +352,6 @@ fn tail(text: &str) -> String {
     kept.chars().filter(is_shown).collect()
 }
 
-fn unkept(folder: &Folder, source: io::Error) -> PackageError {
-    PackageError::Keep { place: folder.to_string(), source }
+fn unkept(folder: &Folder, cause: io::Error) -> PackageError {
+    PackageError::Keep { place: folder.to_string(), cause }
 }

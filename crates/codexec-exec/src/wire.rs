@@ -77,12 +77,30 @@ impl Outbox {
     pub(crate) async fn drain(&mut self) -> io::Result<()> {
         let Some(frame) = self.frames.front() else { return Ok(()) };
         let rest = frame.get(self.written..).unwrap_or_default();
-        self.written += self.socket.write(rest).await?;
-        if self.written >= frame.len() {
+        let count = self.socket.write(rest).await?;
+        self.note_written(count);
+        Ok(())
+    }
+
+    /// Writes what can be written now.
+    pub(crate) fn drain_now(&mut self) {
+        while let Some(frame) = self.frames.front() {
+            let rest = frame.get(self.written..).unwrap_or_default();
+            match self.socket.try_write(rest) {
+                Ok(count) if count > 0 => self.note_written(count),
+                Ok(_) | Err(_) => return,
+            }
+        }
+    }
+
+    fn note_written(&mut self, count: usize) {
+        self.written += count;
+        if let Some(frame) = self.frames.front()
+            && self.written >= frame.len()
+        {
             self.bytes -= frame.len();
             self.written = 0;
             self.frames.pop_front();
         }
-        Ok(())
     }
 }

@@ -1,7 +1,12 @@
-//! Keeps and reads executions, in one SQLite file that several server processes may share.
+//! Keeps and reads executions and sessions, in one folder that several server processes may share.
+//!
+//! The rows of one SQLite file are the truth (`store.rs`). A thread behind the requests
+//! (`clerk.rs`) writes the log files after them (`journal.rs`) and fills the search index
+//! (`index.rs`); either can be made again from the rows.
 //!
 //! Invariant: no execution is finished twice, and none stays `running` after its server died
-//! and another one looked. No task ever waits for the disk or for another process.
+//! and another one looked. Every end stands in its log file exactly once. Nothing is stored before
+//! it was masked. No task ever waits for the disk or for another process.
 
 mod calls;
 mod checkpoint;

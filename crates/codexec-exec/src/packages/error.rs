@@ -34,7 +34,7 @@ pub enum PackageError {
     NoInstaller(String),
     #[error("{0}")]
     Settings(String),
-    #[error("the install took more than {} s and was stopped; raise `packages.timeout-ms` in config.toml", .0.as_secs())]
+    #[error("the install took more than {} s and was stopped; raise `packages.timeout-s` in config.toml", .0.as_secs())]
     TimedOut(Duration),
     #[error("the packages are more than {max_mib} MiB; raise `packages.max-mib` in config.toml")]
     TooBig { max_mib: u64 },
@@ -47,8 +47,8 @@ pub enum PackageError {
     /// What the installer said last.
     #[error("{package} could not be installed: {said}")]
     Failed { package: String, said: String },
-    #[error("the packages cannot be kept in {place}")]
-    Keep { place: String, source: io::Error },
+    #[error("the packages cannot be kept in {place}: {cause}")]
+    Keep { place: String, cause: io::Error },
     #[error(transparent)]
     Sandbox(#[from] ExecError),
 }

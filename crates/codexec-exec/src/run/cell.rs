@@ -95,6 +95,8 @@ impl Run {
                 if let Ok(frame) = ToGuest::Interrupt.encode() {
                     self.outbox.push(frame);
                 }
+                // Before the signal, which may be there before the cell itself has been read.
+                self.outbox.drain_now();
                 // Code that computes does not read its socket.
                 if let Some(home) = &self.home {
                     home.interrupt(&self.handles);

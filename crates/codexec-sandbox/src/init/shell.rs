@@ -63,6 +63,8 @@ struct Shell {
 struct Running {
     number: u32,
     before: Processes,
+    /// Those of its own that were interrupted.
+    told: Processes,
     /// How often it was interrupted.
     round: u32,
     next_round: Option<Instant>,
@@ -126,7 +128,8 @@ impl<'a> Session<'a> {
         let before = Processes::now();
         match self.cells.lay_out(cell) {
             Ok(lines) => {
-                self.running = Some(Running { number, before, round: 0, next_round: None });
+                let told = Processes::default();
+                self.running = Some(Running { number, before, told, round: 0, next_round: None });
                 self.shell.tell(&format!("{lines}{}", report_line(number, 0)));
                 Ok(())
             }
@@ -143,10 +146,12 @@ impl<'a> Session<'a> {
     fn interrupt(&mut self) {
         let Some(running) = &mut self.running else { return };
         running.round += 1;
-        running.next_round = Some(Instant::now() + ROUND);
         let _ = kill(Pid::from_raw(self.shell.pid), Signal::SIGINT);
-        let signal = if running.round == 1 { Signal::SIGINT } else { Signal::SIGKILL };
-        Processes::now().signal_new(&running.before, self.shell.pid, signal);
+        let Running { before, told, .. } = running;
+        let is_killing = Processes::now().stop_new(before, told, self.shell.pid);
+        // A shell whose program is killed goes on with what stands behind it.
+        let pause = if is_killing { Duration::from_millis(1) } else { ROUND };
+        running.next_round = Some(Instant::now() + pause);
         // Only a report that the shell makes after the interrupt has reached it says that none is
         // on its way to the next cell.
         self.shell.tell(&report_line(running.number, running.round));

@@ -165,9 +165,9 @@ fn kill_under_load(
         let code = format!("console.log('x'.repeat({})); '{mark}'", n * 3_000);
         asked.insert(client.send_call("execute_code", &json!({"code": code})), mark);
     }
-    // At any moment of the time that all of it may take on this machine.
+    // At any moment of the time that all of it may take on this machine, if that is not too long.
     let within_us = one_takes.as_micros() as u64 * LOAD as u64;
-    let moment = Instant::now() + Duration::from_micros(chance % within_us.max(1));
+    let moment = Instant::now() + Duration::from_micros(chance % within_us.clamp(1, 300_000));
     let mut answers = Vec::new();
     while let Some(answer) = client.message_until(moment) {
         answers.push(answer);

@@ -3,7 +3,7 @@
 
 mod everybody;
 mod hostile;
-mod index;
+pub(crate) mod index;
 mod refused;
 mod sessions;
 mod world;

@@ -6,6 +6,7 @@ mod clients;
 mod execute;
 mod inside;
 mod logs;
+mod packages;
 mod scripts;
 mod sessions;
 

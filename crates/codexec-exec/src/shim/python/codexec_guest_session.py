@@ -47,6 +47,7 @@ class Session:
         self._streams = streams
         self._given = namespace["input"]
         self._loop = None
+        self._older_tasks = set()
         self._task = None
         self._is_running = False
         self._is_stopped = False
@@ -56,6 +57,7 @@ class Session:
     def run(self):
         """Runs cells until there are no more."""
         sys.path.insert(1, PACKAGES)
+        self._open_loop()
         while True:
             cell = self._next_cell()
             if cell is None:
@@ -67,7 +69,7 @@ class Session:
         wire = self._wire
         while wire.cell is None and not wire.closed_because:
             loop = self._loop
-            if loop is None or loop.is_closed() or not _all_tasks(loop):
+            if loop.is_closed() or not _all_tasks(loop):
                 return wire.read_cell()
             # Tasks that were begun go on while nobody sends anything.
             try:
@@ -98,6 +100,8 @@ class Session:
         remember_source(source, file)
         ending = self._ending(lambda: self._returned(code), source, file)
         ending = self._ending(self._finish, source, file) or ending
+        if self._is_stopped:
+            self._forget_cell()
         attempt(flush_current)
         for stream in self._streams:
             attempt(stream.flush)
@@ -113,10 +117,12 @@ class Session:
             sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)
         # Packages may have come since the last cell.
         _invalidate_caches()
-        if self._loop is not None and not self._loop.is_closed():
-            _set_event_loop(self._loop)
+        self._open_loop()
         self._is_stopped = self._wire.is_interrupted = False
+        self._older_tasks = _all_tasks(self._loop)
         signal(SIGINT, self._on_interrupt)
+        # It may be told to stop already.
+        self._wire.take_in()
 
     def _ending(self, step, source, file):
         """Does a step that runs code of the program's, and may be interrupted."""
@@ -152,10 +158,24 @@ class Session:
         self._wire.drain_main(0 if self._is_stopped else SECONDS_TO_DRAIN)
         complain(self._wire)
 
-    def _run_async(self, coroutine):
+    def _forget_cell(self):
+        """What a cell that was stopped has begun ends with it."""
+        self._wire.forget_main()
+        if self._loop.is_closed():
+            return
+        tasks = _all_tasks(self._loop) - self._older_tasks
+        for task in tasks:
+            task.cancel()
+        while not all(task.done() for task in tasks):
+            _quietly(lambda: self._loop.run_until_complete(_all_done(tasks)))
+
+    def _open_loop(self):
+        # A program may close it, and `asyncio.run` leaves none behind.
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
-            _set_event_loop(self._loop)
+        _set_event_loop(self._loop)
+
+    def _run_async(self, coroutine):
         loop = self._loop
         task = self._task = loop.create_task(coroutine)
         try:
@@ -180,8 +200,22 @@ class Session:
             self._loop.call_soon_threadsafe(self._task.cancel)
         elif _is_in_wire(frame):
             self._wire.is_interrupted = True
+            if _running_loop() is not None:
+                _running_loop().call_soon_threadsafe(self._stop_now)
         else:
             raise KeyboardInterrupt
+
+    def _stop_now(self):
+        if not self._wire.is_interrupted:
+            return
+        self._wire.is_interrupted = False
+        if self._task is None or _running_loop() is not self._loop:
+            raise KeyboardInterrupt
+        self._task.cancel()
+
+
+async def _all_done(tasks):
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _quietly(step):

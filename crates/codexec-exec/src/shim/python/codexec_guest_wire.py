@@ -64,7 +64,7 @@ class Wire:
         self.unseen_failures = []
         # Set where an exception would tear a frame: raised where it does not.
         self.is_interrupted = False
-        # A signal came when nothing ran: for the cell that has come, if it came after it.
+        # The cell that has come is to stop, and does not run yet.
         self.was_signalled = False
         self._main_thread = get_ident()
         self._main_calls = set()
@@ -94,6 +94,12 @@ class Wire:
         """The next cell of a session, or None when the host is gone."""
         self._take_turns(lambda: self.cell is not None or self.closed_because)
         return self.take_cell()
+
+    def take_in(self):
+        """What has arrived, without waiting."""
+        with self._changed:
+            if self._leader is None:
+                self._receive()
 
     def take_cell(self):
         cell, self.cell = self.cell, None
@@ -136,7 +142,14 @@ class Wire:
     def drain_main(self, timeout):
         """The same for what the main thread has asked: others go on when a cell has ended."""
         self.wait(lambda: not self._main_calls, timeout)
-        self._main_calls.clear()
+
+    def forget_main(self):
+        """Nobody waits any more for what the main thread has asked."""
+        with self._changed:
+            for ask_id in self._main_calls:
+                self._pending.pop(ask_id, None)
+            self._main_calls.clear()
+            self.unseen_failures = []
 
     def attach(self, loop):
         """Lets this event loop hand out answers. It stays attached: watching costs nothing."""
@@ -237,8 +250,9 @@ class Wire:
             self._deliver(_scan_json(text, 0)[0])
 
     def _deliver(self, frame):
-        # A signal comes with it, and does more.
+        # A signal follows it, and does more. It may have come before the cell it means, though.
         if frame == "interrupt":
+            self.was_signalled = True
             return
         answer = frame.get("answer")
         if answer is None:

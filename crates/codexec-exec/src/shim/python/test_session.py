@@ -143,6 +143,9 @@ class Cells(unittest.TestCase):
             ("async def work():\n  await asyncio.sleep(0.01)\n  return 7\nt = asyncio.create_task(work())\nawait q.get()", 1),
             ("await t", 7),
             ("loop is asyncio.get_event_loop()", True),
+            ("asyncio.get_event_loop().run_until_complete(asyncio.sleep(0, 'by hand'))", "by hand"),
+            ("loop.close()", None),
+            ("loop = asyncio.get_event_loop()\nawait asyncio.sleep(0, 'a new one')", "a new one"),
             ("async def own(): return 3\nasyncio.run(own())", 3),
             ("work()", 7),
             ("await asyncio.sleep(0, asyncio.get_running_loop() is loop)", True),
@@ -289,6 +292,12 @@ class Interrupts(unittest.TestCase):
         self.check_stops("class Slow:\n  def _repr_png_(self):\n    while True: pass\nSlow()")
         self.check_stops("try:\n  time.sleep(100)\nfinally:\n  kept = 2")
 
+    def test_ses_3_nothing_of_a_stopped_cell_is_left(self):
+        late = "async def late():\n  await asyncio.sleep(0.01)\n  print('late')\n"
+        self.check_stops(late + "t = asyncio.create_task(late())\nawait asyncio.sleep(100)")
+        self.check_stops(late + "t = asyncio.create_task(late())\nawait asyncio.sleep(0)\nwhile True: pass")
+        self.check_stops("c = tools.github.no_such_tool()\nwhile True: pass")
+
     def test_ses_3_one_that_waits_for_a_tool(self):
         silent = {"answer": lambda ask: None}
         for code in ("await tools.github.x()", "tools.github.x().result()", "[tools.github.x() for _ in range(3)][0].result()"):
@@ -317,6 +326,19 @@ class Interrupts(unittest.TestCase):
             session.until_written("runs")
             session.interrupt()
             self.assertEqual(session.end().ending, "interrupted")
+
+    def test_an_interrupt_in_the_middle_of_a_frame_is_put_off(self):
+        calls = "await asyncio.gather(*[tools.github.x(text='y' * 50_000) for _ in range(200)])"
+        for code in (f"while True: {calls}", f"async def f():\n  while True: {calls}\nasyncio.run(f())"):
+            with Session(guest) as session:
+                session.send("import asyncio")
+                for _ in range(15):
+                    session.begin(code)
+                    session.until(lambda: len(session.ran.asks) > 5)
+                    session.ran.asks.clear()
+                    session.interrupt()
+                    self.assertEqual(session.end().ending, "interrupted")
+                self.assertEqual(session.send("1").value, 1)
 
     def test_frames_stay_whole_under_a_rain_of_signals(self):
         with Session(guest) as session:

@@ -27,13 +27,21 @@ impl Processes {
         Processes(ids.filter_map(|id| Some((id, Process::read(id)?))).collect())
     }
 
-    /// Signals every process that is new since `before`, but for the shell and for what a process
-    /// of before has started.
-    pub(super) fn signal_new(&self, before: &Processes, shell: i32, signal: Signal) {
-        for id in self.0.keys().filter(|id| self.is_new(**id, before, shell)) {
+    /// Interrupts every process that is new since `before`, but for the shell and for what a
+    /// process of before has started; one that was `told` before is killed. A shell goes on after a
+    /// program that was killed, and not after one that was interrupted.
+    ///
+    /// `true` if there was one to kill.
+    pub(super) fn stop_new(&self, before: &Processes, told: &mut Processes, shell: i32) -> bool {
+        let mut is_killing = false;
+        for (id, process) in self.0.iter().filter(|(id, _)| self.is_new(**id, before, shell)) {
+            let is_told = told.0.insert(*id, *process) == Some(*process);
+            is_killing |= is_told;
+            let signal = if is_told { Signal::SIGKILL } else { Signal::SIGINT };
             // It may have ended.
             let _ = kill(Pid::from_raw(*id), signal);
         }
+        is_killing
     }
 
     fn is_new(&self, id: i32, before: &Processes, shell: i32) -> bool {

@@ -170,3 +170,30 @@ fn jobs_outlive_their_cell() {
         bash.prints("jobs | grep -c Running; kill %1; wait %1; echo $?", "1\n143\n").await;
     });
 }
+
+#[test]
+fn a_single_execution_has_its_arguments_too() {
+    with_workers(async |workers| {
+        for (language, code) in [
+            (Language::Bash, "echo \"$#:$1:$2\""),
+            (
+                Language::Node,
+                "console.log([process.argv.length - 2, ...process.argv.slice(2)].join(':'))",
+            ),
+        ] {
+            let args = vec!["--help".to_owned(), "it's $HOME".to_owned()];
+            let request = Request { args, ..request(language, code) };
+            let admitted = policy(LIMITS).admit(request, &[]).expect("admitted");
+            let mut run = workers.start(&admitted, Vec::new()).await.expect("a run");
+            let mut out = String::new();
+            loop {
+                match tokio::time::timeout(PATIENCE, run.next()).await.expect("an event") {
+                    Event::Output { text, .. } => out.push_str(&text),
+                    Event::Ended(_) => break,
+                    Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+                }
+            }
+            assert_eq!(out, "2:--help:it's $HOME\n", "{language:?}");
+        }
+    });
+}

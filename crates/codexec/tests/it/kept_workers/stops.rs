@@ -126,6 +126,7 @@ fn ses_3_a_cell_with_many_calls_under_way_can_be_stopped() {
             session.is_ignored = false;
             let reply = session.send("await call_mcp_tool('a.b', {})").await;
             assert_eq!((Session::value(&reply), reply.asks), ("1", 1), "{reply:?}");
+            assert_eq!((reply.out.as_str(), reply.err.as_str()), ("", ""), "{language}");
         }
     });
 }

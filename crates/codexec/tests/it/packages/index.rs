@@ -7,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-pub(super) struct Served {
+pub(crate) struct Served {
     process: Child,
     port: u16,
     /// A folder of the host's, with a secret in it.
-    pub(super) outside: TempDir,
+    pub(crate) outside: TempDir,
     /// Nobody may connect here.
     other: TcpListener,
 }
 
 impl Served {
-    pub(super) fn start() -> Served {
+    pub(crate) fn start() -> Served {
         let outside = TempDir::new().expect("a folder");
         // Anybody on this machine could write there; a guest is not on it.
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
@@ -43,13 +43,13 @@ impl Served {
         Served { process, port, outside, other }
     }
 
-    pub(super) fn address(&self, path: &str) -> String {
+    pub(crate) fn address(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}/{path}", self.port)
     }
 
     /// What was planted on the host, and whether anybody came where nobody may.
     #[track_caller]
-    pub(super) fn check_untouched(&self) {
+    pub(crate) fn check_untouched(&self) {
         assert_eq!(files(self.outside.path()), ["secret"]);
         assert!(self.other.accept().is_err(), "somebody has connected");
     }
