@@ -207,6 +207,7 @@ impl Sessions {
 impl Table {
     async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
         lock(&self.open).remove(&session.id)?;
+        let reason = session.over().unwrap_or(reason);
         {
             let mut ended = lock(&self.ended);
             ended.push_front((session.id.clone(), session.principal.clone(), reason.to_owned()));

@@ -40,7 +40,8 @@ struct State {
     memory_bytes: u64,
     packages: Vec<String>,
     recording: Recording,
-    over: Option<String>,
+    /// Why it is over, from when that is known.
+    over: Option<&'static str>,
 }
 
 /// What a list of sessions tells about one.
@@ -108,14 +109,19 @@ impl Session {
             () = cancel.cancelled() => return Err(SessionError::Cancelled(self.id.clone())),
         };
         let mut state = lock(&self.state);
-        if let Some(reason) = &state.over {
-            return Err(SessionError::Ended { id: self.id.clone(), reason: reason.clone() });
+        if let Some(reason) = state.over {
+            return Err(SessionError::Ended { id: self.id.clone(), reason: reason.to_owned() });
         }
         state.executions += 1;
         state.last_used = (Instant::now(), SystemTime::now());
         let number = state.executions;
         drop(state);
         Ok(Turn { session: Arc::clone(self), run, number, _waited: waited })
+    }
+
+    /// Why it is over, where its worker has ended before anybody closed it.
+    pub(super) fn over(&self) -> Option<&'static str> {
+        lock(&self.state).over
     }
 
     pub(crate) fn ended(&self, over: Over) -> SessionError {
@@ -181,7 +187,7 @@ impl Session {
         run.close().await;
         let executions = {
             let mut state = lock(&self.state);
-            state.over = Some(reason.to_owned());
+            state.over.get_or_insert(reason);
             state.executions
         };
         let folder = self.folder.clone();
@@ -204,7 +210,12 @@ impl Turn {
         if let Some(cell) = cell {
             state.recording.push(cell);
         }
-        run.is_over().map(reason)
+        let over = run.is_over().map(reason);
+        // One that is being closed has its reason already.
+        if !session.closing.is_cancelled() {
+            state.over = over;
+        }
+        over
     }
 }
 

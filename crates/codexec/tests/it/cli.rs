@@ -1,5 +1,6 @@
 //! The command line: what is printed where, and with which exit code.
 
+mod help;
 mod kept;
 mod outcome;
 mod working_dir;
@@ -183,7 +184,7 @@ fn mistakes_are_explained() {
         &["exec", "--file", "a.ts", "1"],
         &refused(&format!(
             "the argument '--file <FILE>' cannot be used with '[CODE]'\n\n\
-             Usage: codexec exec --file <FILE> [CODE]{help}"
+             Usage: codexec exec --file <FILE> [CODE] [-- <ARGS>...]{help}"
         )),
     );
     check(
@@ -260,7 +261,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
          unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `tools`, `gateway`, `discovery`, `servers`\n",
+         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `gateway`, `discovery`, `logs`, `servers`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
@@ -580,94 +581,4 @@ fn the_state_is_for_its_owner_alone() {
 #[test]
 fn version_is_the_packages() {
     check(&["--version"], &fine(concat!("codexec ", env!("CARGO_PKG_VERSION"))));
-}
-
-#[test]
-fn help_of_codexec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["--help"]).stdout, @r#"
-    Run agents' code in strong sandboxes, with every MCP tool at hand.
-
-    Without a command, codexec serves MCP on standard input and output.
-
-    Usage: codexec [OPTIONS] [COMMAND]
-
-    Commands:
-      serve    Serve MCP on standard input and output
-      exec     Run code and print its result
-      tools    Look at the tools that code can call
-      servers  See and change which MCP servers code can reach
-      doctor   Tell what protects you on this machine, and what does not
-      help     Print this message or the help of the given subcommand(s)
-
-    Options:
-          --mcp-config <FILE>
-              A file with an `mcpServers` key; may be given several times, the last wins
-
-          --config <FILE>
-              Settings other than $CODEXEC_HOME/config.toml
-
-          --toolset <NAME>
-              Which tools a client is shown: compact (the default), direct, or both as compact,direct
-
-      -h, --help
-              Print help (see a summary with '-h')
-
-      -V, --version
-              Print version
-    "#);
-}
-
-#[test]
-fn help_of_exec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["exec", "--help"]).stdout, @r#"
-    Run code and print its result
-
-    Usage: codexec exec [OPTIONS] [CODE]
-
-    Arguments:
-      [CODE]  The code; without it and without --file it is read from standard input
-
-    Options:
-      -l, --language <LANGUAGE>      typescript, javascript, python, bash or node, or ts, js, py, sh,
-                                     mjs; by default as the file's name ends, else typescript
-          --mcp-config <FILE>        A file with an `mcpServers` key; may be given several times, the
-                                     last wins
-          --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
-      -f, --file <FILE>              Read the code from a file
-      -i, --input <JSON>             JSON that the code finds as `input`
-          --toolset <NAME>           Which tools a client is shown: compact (the default), direct, or
-                                     both as compact,direct
-      -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
-      -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
-                                     allow; not for typescript and javascript, which have no files
-          --allowed-tools <PATTERN>  The tools it may call, for example github.* or
-                                     time.get_current_time; "" denies all
-          --max-tool-calls <N>       How many tool calls it may make
-          --json                     Print JSON
-      -h, --help                     Print help
-    "#);
-}
-
-#[test]
-fn help_of_tools() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["tools", "--help"]).stdout, @r#"
-    Look at the tools that code can call
-
-    Usage: codexec tools [OPTIONS] <COMMAND>
-
-    Commands:
-      list    All tools, one a line
-      search  The best matches for a sentence
-      stats   What listing every tool would cost an agent, and what codexec's own few cost
-      schema  One tool's whole definition
-      help    Print this message or the help of the given subcommand(s)
-
-    Options:
-          --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
-                               wins
-          --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
-          --toolset <NAME>     Which tools a client is shown: compact (the default), direct, or both as
-                               compact,direct
-      -h, --help               Print help
-    "#);
 }

@@ -1,3 +1,5 @@
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use super::{Seed, like};
@@ -13,36 +15,11 @@ fn excel(code: &str) -> Value {
     })
 }
 
-#[test]
-fn a_script_is_saved_found_run_changed_and_deleted() {
-    let seed = &mut Seed::start();
-    let first = "import sys\nprint('Processed', sys.argv[1:])\nopen('output.csv', 'w').close()";
-    let ran = seed.done("execute_code", &json!({"language": "python", "code": first}));
-    let mut draft = excel(first);
-    draft["source_execution_id"] = ran["execution_id"].clone();
-    let saved = seed.done("save_script", &draft);
-    let example = json!({
-        "success": true,
-        "script_id": "script_m1n2o3",
-        "name": "parse-excel-report",
-        "path": "~/.annabelle/scripts/parse-excel-report/script.py",
-        "saved_at": "2026-02-09T15:00:00Z",
-    });
-    like(&saved, &example, &["version"]);
-    let path = std::path::PathBuf::from(saved["path"].as_str().expect("a path"));
-    assert!(path.ends_with("scripts/parse-excel-report/script.py"), "{saved}");
-    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), first);
-    for file in [path.with_file_name("metadata.json"), path.join("../../index.json")] {
-        let text = std::fs::read_to_string(path.parent().expect("a folder").join(&file));
-        let text = text.or_else(|_| {
-            std::fs::read_to_string(path.parent().expect("a folder").join("../index.json"))
-        });
-        let meta: Value = serde_json::from_str(&text.expect("it is there")).expect("JSON");
-        assert!(meta.to_string().contains("parse-excel-report"), "{meta}");
-    }
+const FIRST: &str = "import sys\nprint('Processed', sys.argv[1:])\nopen('output.csv', 'w').close()";
 
-    let got = seed.done("get_script", &json!({"name": "parse-excel-report"}));
-    let mut example = json!({
+/// What `get_script` gave in the documentation, before the first run.
+fn fresh() -> Value {
+    json!({
         "success": true,
         "name": "parse-excel-report",
         "description": "Parses monthly Excel reports from finance...",
@@ -54,12 +31,44 @@ fn a_script_is_saved_found_run_changed_and_deleted() {
         "last_run_at": null,
         "run_count": 0,
         "last_run_success": null,
-    });
-    let more = ["version", "source_execution_id", "parameters", "expose"];
-    like(&got, &example, &more);
-    assert_eq!((&got["code"], &got["tags"]), (&json!(first), &draft["tags"]));
-    assert_eq!(got["source_execution_id"], ran["execution_id"]);
+    })
+}
 
+const MORE: [&str; 4] = ["version", "source_execution_id", "parameters", "expose"];
+
+#[test]
+fn a_script_is_saved_as_files_and_read() {
+    let seed = &mut Seed::start();
+    let ran = seed.done("execute_code", &json!({"language": "python", "code": FIRST}));
+    let mut draft = excel(FIRST);
+    draft["source_execution_id"] = ran["execution_id"].clone();
+    let saved = seed.done("save_script", &draft);
+    let example = json!({
+        "success": true,
+        "script_id": "script_m1n2o3",
+        "name": "parse-excel-report",
+        "path": "~/.annabelle/scripts/parse-excel-report/script.py",
+        "saved_at": "2026-02-09T15:00:00Z",
+    });
+    like(&saved, &example, &["version"]);
+    let path = PathBuf::from(saved["path"].as_str().expect("a path"));
+    assert!(path.ends_with("scripts/parse-excel-report/script.py"), "{saved}");
+    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), FIRST);
+    for file in [path.with_file_name("metadata.json"), index_beside(&path)] {
+        let text = std::fs::read_to_string(&file).expect("it is there");
+        let meta: Value = serde_json::from_str(&text).expect("JSON");
+        assert!(meta.to_string().contains("Parses monthly Excel reports"), "{meta}");
+    }
+    let got = seed.done("get_script", &json!({"name": "parse-excel-report"}));
+    like(&got, &fresh(), &MORE);
+    assert_eq!((&got["code"], &got["tags"]), (&json!(FIRST), &draft["tags"]));
+    assert_eq!(got["source_execution_id"], ran["execution_id"]);
+}
+
+#[test]
+fn a_script_is_run_changed_and_deleted() {
+    let seed = &mut Seed::start();
+    seed.done("save_script", &excel(FIRST));
     let args = json!({
         "name": "parse-excel-report",
         "args": ["~/Downloads/february-report.xlsx"],
@@ -86,18 +95,23 @@ fn a_script_is_saved_found_run_changed_and_deleted() {
     let run = |version: u32| json!({"name": "parse-excel-report", "version": version});
     assert_eq!(seed.done("run_script", &run(2))["stdout"], "second\n");
     assert_eq!(seed.done("run_script", &run(1))["stdout"], "Processed []\n");
-    assert_eq!(seed.done("get_script", &run(1))["code"], first);
+    assert_eq!(seed.done("get_script", &run(1))["code"], FIRST);
     assert_eq!(seed.refused("run_script", &run(3)).0, "SCRIPT_VERSION_NOT_FOUND");
     let got = seed.done("get_script", &json!({"name": "parse-excel-report"}));
+    let mut example = fresh();
     example["last_run_at"] = json!("2026-02-15T09:30:00Z");
     example["last_run_success"] = json!(true);
-    like(&got, &example, &more);
+    like(&got, &example, &MORE);
     assert_eq!((&got["run_count"], &got["last_run_success"]), (&json!(3), &json!(true)));
 
     let deleted = seed.done("delete_script", &json!({"name": "parse-excel-report"}));
     assert_eq!(deleted, json!({"success": true, "name": "parse-excel-report"}));
     let (code, _) = seed.refused("get_script", &json!({"name": "parse-excel-report"}));
     assert_eq!(code, "SCRIPT_NOT_FOUND");
+}
+
+fn index_beside(script: &Path) -> PathBuf {
+    script.parent().and_then(Path::parent).expect("a folder").join("index.json")
 }
 
 #[test]
@@ -182,9 +196,7 @@ fn what_is_edited_by_hand_is_what_runs() {
 fn a_broken_index_is_made_anew_and_said() {
     let seed = &mut Seed::start();
     let saved = seed.done("save_script", &excel("print('there')"));
-    let path = std::path::PathBuf::from(saved["path"].as_str().expect("a path"));
-    let index =
-        path.parent().and_then(std::path::Path::parent).expect("a folder").join("index.json");
+    let index = index_beside(Path::new(saved["path"].as_str().expect("a path")));
     std::fs::write(&index, "{\"half\": ").expect("written");
     seed.client.restart(|command| super::configure(command, ""));
     let listed = seed.done("list_scripts", &json!({}));
