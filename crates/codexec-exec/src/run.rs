@@ -284,9 +284,12 @@ impl Run {
     }
 
     fn may_ask(&self) -> bool {
-        self.unanswered.len() < MAX_UNANSWERED
-            && self.unanswered.values().sum::<usize>() < MAX_UNANSWERED_BYTES
-            && self.outbox.waiting_bytes() < MAX_OUTBOX_BYTES
+        // What a cell that was told to stop still wants is dropped, so that its end is heard.
+        let is_stopping = self.kept.is_some() && matches!(self.state, State::Asked(..));
+        is_stopping
+            || self.unanswered.len() < MAX_UNANSWERED
+                && self.unanswered.values().sum::<usize>() < MAX_UNANSWERED_BYTES
+                && self.outbox.waiting_bytes() < MAX_OUTBOX_BYTES
     }
 
     /// Programs are asked first, and have a moment for it; nothing else can be asked.
@@ -402,6 +405,9 @@ impl Run {
             return None;
         };
         *left = fewer;
+        if self.kept.is_some() && matches!(self.state, State::Asked(..)) {
+            return None;
+        }
         if ask.is_tool_call() {
             self.usage.tool_calls += 1;
         }

@@ -219,6 +219,15 @@ impl Busy {
         self.base.group.as_ref().is_some_and(refused)
     }
 
+    /// Whether it ran out of memory, and of processes, since it was last asked.
+    pub(crate) fn has_run_out(&mut self) -> (bool, bool) {
+        let Some(group) = &self.base.group else { return (false, false) };
+        let now = (group.oom_kills(), group.refused_processes());
+        let before = (self.oom_kills_before, self.refused_before);
+        (self.oom_kills_before, self.refused_before) = now;
+        (now.0 > before.0, now.1 > before.1)
+    }
+
     /// A fresh worker in the same slot. Only after [`Busy::gone`].
     pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
         self.base.filled(Furnishing::default()).await

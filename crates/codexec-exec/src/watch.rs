@@ -17,6 +17,15 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
+impl Used {
+    /// What these have used, and what the last of them holds; their children not.
+    pub(crate) fn of(roots: &[i32]) -> Used {
+        let times = roots.iter().filter_map(|pid| Time::of(*pid));
+        let cpu = times.map(|time| time.own + time.buried).sum();
+        Used { cpu, memory_bytes: roots.last().map_or(0, |pid| own_memory_bytes(*pid)) }
+    }
+}
+
 /// A guest's processes, by the ones that all others descend from.
 pub(crate) struct Watch {
     roots: Vec<i32>,
@@ -25,16 +34,24 @@ pub(crate) struct Watch {
     /// The own time of every process that was seen, by its id and start. Of a child that nobody
     /// waits for, the kernel tells nobody else.
     seen: HashMap<(i32, u64), Duration>,
+    /// How many processes there were at the last look.
+    count: usize,
 }
 
 impl Watch {
     pub(crate) fn new(roots: Vec<i32>) -> Watch {
         let base_bytes = roots.last().map_or(0, |pid| own_memory_bytes(*pid));
-        Watch { roots, base_bytes, seen: HashMap::new() }
+        Watch { roots, base_bytes, seen: HashMap::new(), count: 0 }
+    }
+
+    /// Whether there was nothing but the roots at the last look.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.count == self.roots.len()
     }
 
     pub(crate) fn used(&mut self, group: Option<&Group>) -> Used {
         let tree = tree(&self.roots);
+        self.count = tree.len();
         let mut with_buried = Duration::ZERO;
         for pid in &tree {
             let Some(time) = Time::of(*pid) else { continue };
@@ -93,7 +110,7 @@ impl Time {
 /// On every Linux that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-pub(crate) fn own_memory_bytes(pid: i32) -> u64 {
+fn own_memory_bytes(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -91,7 +91,7 @@ impl<'a> Answers<'a> {
         self.gateway.answer(ask, self.admitted.tools(), self.admitted.language()).await
     }
 
-    /// THREAT[LOG-1]: no call goes out that is not written down.
+    /// THREAT[LOG-2]: no call goes out that is not written down.
     async fn called(&self, ask: Ask) -> Result<Json, CallError> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let (server, tool, args) = named(&ask);

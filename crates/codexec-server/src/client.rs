@@ -55,7 +55,7 @@ impl Client {
     }
 
     /// The same one, asking from inside an execution of theirs. What is asked ends with it.
-    pub(crate) fn from_inside(&self, inside: Inside) -> Client {
+    pub(crate) fn asking_from(&self, inside: Inside) -> Client {
         Client {
             cancel: self.cancel.child_token(),
             progress: watch::Sender::new(Progress::default()),

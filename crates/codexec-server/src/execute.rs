@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
 use crate::client::{Inside, MAX_DEPTH};
-use crate::sessions::Turn;
+use crate::sessions::{Session, Turn};
 use crate::{
     Client, ExecuteError, Images, InForce, Records, SessionError, SessionSettings, Sessions, Wanted,
 };
@@ -74,11 +74,12 @@ struct Trace {
     limits_met: Vec<Limit>,
     usage: Usage,
     posture: String,
+    session_ended: Option<&'static str>,
 }
 
 /// Where the code runs.
 enum Guest {
-    Fresh(Run),
+    Fresh(Box<Run>),
     Kept(Turn),
 }
 
@@ -144,10 +145,7 @@ impl App {
         let admitted = within(admitted, client)?;
         // A session does one thing at a time; the wait is nobody's running time.
         let turn = match &session {
-            Some(session) => {
-                is_not_itself(&session.id, client)?;
-                Some(session.turn(&client.cancel).await?)
-            }
+            Some(session) => Some(turn(session, client).await?),
             None => None,
         };
         let session = session.map(|session| session.id.clone());
@@ -166,47 +164,18 @@ impl App {
         };
         store.begin(begin).await?;
         let mut trace = Trace::default();
-        let started = self.start(&admitted, turn).await;
-        let (driven, session_ended) = match started {
-            Ok(mut guest) => {
-                trace.posture = guest.run().posture().to_string();
-                let inside = inside(client, &admitted, begun, session.as_ref());
-                let inside = client.from_inside(inside);
-                let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-                let stop = guest.closing();
-                let outcome = self.drive(guest.run(), &answers, client, &stop, &mut trace).await;
-                self.gather(guest.run(), &id, &mut trace).await;
-                let ended = match guest {
-                    Guest::Kept(turn) => turn.done(answers.recorded(&outcome)),
-                    Guest::Fresh(_) => None,
-                };
-                (Ok(outcome), ended)
-            }
-            Err(error) => (Err(error), None),
+        let inside = client.asking_from(inside(client, &admitted, begun, session.as_ref()));
+        let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
+        let driven = match self.start(&admitted, turn).await {
+            Ok(guest) => Ok(self.see_through(guest, &answers, client, &id, &mut trace).await),
+            Err(error) => Err(error),
         };
         let duration = begun.elapsed();
-        let (ending, value) = match &driven {
-            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
-            Err(error) => (Ending::Failed { code: error.code() }, None),
-        };
-        let finish = Finish {
-            ending,
-            output: &trace.output,
-            value,
-            tool_calls: trace.usage.tool_calls,
-            duration,
-            posture: &trace.posture,
-            peak_memory_bytes: Some(trace.usage.peak_memory_bytes),
-            cpu: Some(trace.usage.cpu),
-            changes: &trace.changes,
-            limits_met: &trace.limits_met,
-            images: trace.images.count(),
-        };
         // An execution we cannot log is an error, even if the code ran.
-        store.finish(&id, finish).await?;
+        store.finish(&id, trace.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
         let language = admitted.language();
-        let Trace { output, images, changes, limits_met, usage, .. } = trace;
+        let Trace { output, images, changes, limits_met, usage, session_ended, .. } = trace;
         Ok(Execution {
             id,
             language,
@@ -232,9 +201,28 @@ impl App {
             }
             None => {
                 let servers = self.visible_servers(admitted);
-                Ok(Guest::Fresh(self.workers.start(admitted, servers).await?))
+                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers).await?)))
             }
         }
+    }
+
+    /// From its start to what is left of it.
+    async fn see_through(
+        &self,
+        mut guest: Guest,
+        answers: &Answers<'_>,
+        client: &Client,
+        id: &ExecutionId,
+        trace: &mut Trace,
+    ) -> Outcome {
+        trace.posture = guest.run().posture().to_string();
+        let closing = guest.closing();
+        let outcome = self.drive(guest.run(), answers, client, &closing, trace).await;
+        self.gather(guest.run(), id, trace).await;
+        if let Guest::Kept(turn) = guest {
+            trace.session_ended = turn.done(answers.recorded(&outcome));
+        }
+        outcome
     }
 
     async fn drive(
@@ -294,6 +282,32 @@ impl App {
     }
 }
 
+impl Trace {
+    fn finish<'a>(
+        &'a self,
+        driven: &'a Result<Outcome, ExecuteError>,
+        duration: Duration,
+    ) -> Finish<'a> {
+        let (ending, value) = match driven {
+            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
+            Err(error) => (Ending::Failed { code: error.code() }, None),
+        };
+        Finish {
+            ending,
+            output: &self.output,
+            value,
+            tool_calls: self.usage.tool_calls,
+            duration,
+            posture: &self.posture,
+            peak_memory_bytes: Some(self.usage.peak_memory_bytes),
+            cpu: Some(self.usage.cpu),
+            changes: &self.changes,
+            limits_met: &self.limits_met,
+            images: self.images.count(),
+        }
+    }
+}
+
 impl Guest {
     fn run(&mut self) -> &mut Run {
         match self {
@@ -324,7 +338,7 @@ async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
     }
 }
 
-/// Code that is started by code is held to what that is held to.
+/// THREAT[SES-6]: code that is started by code is held to what that is held to.
 pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
     let Some(inside) = &client.inside else { return Ok(admitted) };
     if inside.depth > MAX_DEPTH {
@@ -350,11 +364,12 @@ fn inside(
     Inside { tools: admitted.tools().clone(), until, sessions, is_in_session, depth }
 }
 
-fn is_not_itself(session: &SessionId, client: &Client) -> Result<(), SessionError> {
-    match client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(session)) {
-        true => Err(SessionError::Itself(session.clone())),
-        false => Ok(()),
+/// Code that waits for a session which waits for that code would wait for ever.
+async fn turn(session: &Arc<Session>, client: &Client) -> Result<Turn, SessionError> {
+    if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+        return Err(SessionError::Itself(session.id.clone()));
     }
+    session.turn(&client.cancel).await
 }
 
 fn new_id() -> Result<ExecutionId, ExecuteError> {

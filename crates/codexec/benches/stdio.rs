@@ -13,6 +13,8 @@
 
 #[path = "stdio/languages.rs"]
 mod languages;
+#[path = "stdio/sessions.rs"]
+mod sessions;
 #[path = "../tests/it/support.rs"]
 #[expect(dead_code, reason = "the tests use the rest of it")]
 mod support;
@@ -64,6 +66,7 @@ fn main() {
     bench.calls();
     bench.throughput();
     bench.memory();
+    bench.sessions();
     bench.languages();
     bench.others();
     bench.print(has("--json"));

@@ -12,11 +12,12 @@ use codexec_types::{
 };
 use tokio::time::Instant;
 
-use super::idle::Late;
+use super::idle::{IDLE_LOOK, Late};
 use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
 use crate::changes::{self, Files};
 use crate::clock::Clock;
 use crate::judge::Evidence;
+use crate::watch::Used;
 use crate::zygote;
 
 /// How long a cell that was told to stop may take for it.
@@ -170,7 +171,7 @@ impl Run {
             exit: None,
             status: None,
             ran_out_of_memory: false,
-            peak_bytes: self.pid().map_or(0, crate::watch::own_memory_bytes),
+            peak_bytes: Used::of(&self.roots).memory_bytes,
             memory_bytes: self.limits.memory_bytes,
         }
     }
@@ -189,13 +190,16 @@ impl Run {
 
     /// What the cell has used. The next one is counted from here.
     fn count_cell(&mut self) {
-        let used = self.used();
-        if let Some(kept) = &mut self.kept {
-            kept.cpu_before = used.cpu;
-            kept.looked = Some(Instant::now());
-        }
-        if self.home.is_none() {
-            self.usage.peak_memory_bytes = self.memory_bytes();
+        let now = Instant::now();
+        self.next_look = now + IDLE_LOOK;
+        self.start_counting();
+        if let (Some(home), Some(busy)) = (&self.home, &mut self.busy) {
+            let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&home.workspace);
+            let (memory, processes) = busy.has_run_out();
+            let met =
+                [(Limit::Memory, memory), (Limit::Processes, processes), (Limit::Disk, is_full)];
+            self.limits_met =
+                met.into_iter().filter(|(_, is)| *is).map(|(limit, _)| limit).collect();
         }
     }
 

@@ -9,9 +9,10 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{Heard, Over, Run, SLACK_BYTES, State, heard};
+use crate::watch::{Used, Watch};
 
 /// How often a session is looked at while nobody uses it.
-const IDLE_LOOK: Duration = Duration::from_secs(1);
+pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// What is kept of each stream.
 const LATE_BYTES: usize = 32 << 10;
 
@@ -100,7 +101,7 @@ impl Run {
     pub fn memory_bytes(&mut self) -> u64 {
         match self.home {
             Some(_) => self.used().memory_bytes,
-            None => self.pid().map_or(0, crate::watch::own_memory_bytes),
+            None => Used::of(&self.roots).memory_bytes,
         }
     }
 
@@ -111,11 +112,16 @@ impl Run {
 
     /// From here on, for a cell or for the time without one.
     pub(super) fn start_counting(&mut self) {
-        let used = self.used();
-        if let Some(kept) = &mut self.kept {
-            kept.cpu_before = used.cpu;
-            kept.looked = Some(Instant::now());
-        }
+        // To look at a tree costs as much as a short cell. Most have no children.
+        let is_alone = self.watch.as_ref().is_some_and(Watch::is_alone);
+        let used =
+            if self.home.is_none() || is_alone { Used::of(&self.roots) } else { self.used() };
+        let Some(kept) = &mut self.kept else { return };
+        let cpu = used.cpu.saturating_sub(kept.cpu_before);
+        self.usage.cpu = self.usage.cpu.max(cpu);
+        self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
+        kept.cpu_before = used.cpu;
+        kept.looked = Some(Instant::now());
     }
 
     /// What is in the pipes before a cell begins is not the cell's.

@@ -71,8 +71,7 @@ pub(super) fn run(
             loop {
                 match signals.next(Some(guest))? {
                     Signalled::Ended(status) => break status,
-                    // It may have ended.
-                    Signalled::Interrupt => drop(kill(Pid::from_raw(guest), Signal::SIGINT)),
+                    Signalled::Interrupt => interrupt(guest),
                     Signalled::Other => {}
                 }
             }
@@ -87,6 +86,18 @@ pub(super) fn run(
         }
     };
     control::send(control.as_fd(), &FromInit::Ended { status }, &[])
+}
+
+/// A guest that is not ready to be interrupted would die of it; it finds the host's word on its
+/// socket once it is.
+fn interrupt(guest: i32) {
+    let status = fs::read_to_string(format!("/proc/{guest}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    if caught & (1 << (Signal::SIGINT as u64 - 1)) != 0 {
+        // It may have ended.
+        let _ = kill(Pid::from_raw(guest), Signal::SIGINT);
+    }
 }
 
 fn script(

@@ -257,7 +257,7 @@ async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
     made.await.map_err(std::io::Error::other)?
 }
 
-fn no_folder(error: std::io::Error) -> OwnError {
+fn no_folder(error: impl std::fmt::Display) -> OwnError {
     OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
 }
 

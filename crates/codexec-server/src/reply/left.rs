@@ -1,6 +1,6 @@
 //! What an execution left behind: files, limits it met, pictures that were too many.
 
-use codexec_types::Changes;
+use codexec_types::{Changes, Outcome};
 
 use super::ending::limit_text;
 use super::resource_uri;
@@ -21,6 +21,7 @@ pub(super) fn text(execution: &Execution) -> String {
             lines.push(format!("{}: {}", limit.code(), limit_text(*limit, execution.limits)));
         }
     }
+    lines.extend(session(execution));
     let left_out = execution.images.left_out;
     if left_out > 0 {
         lines.push("[images]".to_owned());
@@ -29,6 +30,23 @@ pub(super) fn text(execution: &Execution) -> String {
             .push(format!("{shown} shown, {left_out} left out: too many, too large, or no images"));
     }
     lines.join("\n")
+}
+
+/// What became of a session whose code did not run to its end.
+fn session(execution: &Execution) -> Vec<String> {
+    let was_interrupted = matches!(execution.outcome, Outcome::Stopped(_) | Outcome::Cancelled);
+    let said = match execution.session_ended {
+        Some(reason) => {
+            format!(
+                "it has ended ({reason}), and its state is gone; use the name again for a new one"
+            )
+        }
+        None if execution.session.is_some() && was_interrupted => {
+            "the code was interrupted, and the session goes on with what it had done".to_owned()
+        }
+        None => return Vec::new(),
+    };
+    vec!["[session]".to_owned(), said]
 }
 
 /// What is said beside pictures when nothing else is.

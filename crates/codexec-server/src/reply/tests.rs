@@ -194,3 +194,23 @@ fn every_limit_has_its_words() {
     let expected = "PROCESS_LIMIT: stopped: more than 128 processes and threads";
     check("", stopped(Limit::Processes), expected);
 }
+
+#[test]
+fn a_session_says_what_became_of_it() {
+    let id = Some(codexec_types::SessionId::from_bits(1));
+    let mut execution = execution("", Outcome::Stopped(Limit::Wall));
+    let last = |execution: &Execution| {
+        let text = reply(execution, Budget::DEFAULT).text;
+        text.split_once("[session]\n").map(|(_, said)| said.to_owned())
+    };
+    assert_eq!(last(&execution), None);
+    execution.session = id;
+    let goes_on = "the code was interrupted, and the session goes on with what it had done";
+    assert_eq!(last(&execution).as_deref(), Some(goes_on));
+    execution.session_ended = Some("timeout");
+    let gone = "it has ended (timeout), and its state is gone; use the name again for a new one";
+    assert_eq!(last(&execution).as_deref(), Some(gone));
+    execution.outcome = Outcome::Exited { code: 1 };
+    execution.session_ended = None;
+    assert_eq!(last(&execution), None);
+}

@@ -156,6 +156,7 @@ impl Session {
 
     /// Waits until it should end: nobody has used it for so long, or its worker has ended by
     /// itself. Gives way to whoever wants to use it.
+    #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
     pub(super) async fn due(&self, idle: Duration) -> &'static str {
         loop {
             let mut run = self.run.lock().await;
@@ -173,6 +174,7 @@ impl Session {
     }
 
     /// Stops what runs there, and waits until nothing of it is left.
+    #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
     pub(super) async fn close(&self, reason: &'static str) -> Closed {
         self.closing.cancel();
         let mut run = self.run.lock().await;

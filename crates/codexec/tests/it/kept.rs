@@ -1,7 +1,9 @@
 //! Sessions below the server: a worker that is kept, driven cell by cell.
 
 mod bash;
+mod node;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_exec::{Over, Python, Run, Settings, Workers};
@@ -44,6 +46,14 @@ impl Kept {
     }
 
     async fn open_within(language: Language, limits: Limits) -> Kept {
+        Kept::open_with_packages(language, limits, None).await
+    }
+
+    async fn open_with_packages(
+        language: Language,
+        limits: Limits,
+        packages: Option<PathBuf>,
+    ) -> Kept {
         let settings = Settings {
             program: codexec(),
             role: "zygote-js",
@@ -64,7 +74,8 @@ impl Kept {
         };
         let workers = Workers::new(settings);
         let admitted = admitted(language, "", &With::default(), limits);
-        let run = workers.open(&admitted, vec!["github".to_owned()], None).await.expect("opened");
+        let run =
+            workers.open(&admitted, vec!["github".to_owned()], packages).await.expect("opened");
         Kept { run, language, number: 0 }
     }
 
@@ -102,6 +113,21 @@ impl Kept {
             let seen = (reply.out.as_str(), reply.err.as_str());
             assert_eq!(seen, (expected, ""), "{at}: {code}: {:?}", reply.outcome);
             assert!(matches!(reply.outcome, Outcome::Returned(_)), "{at}: {:?}", reply.outcome);
+        }
+    }
+
+    /// The JSON that a cell returns that prints nothing.
+    #[track_caller]
+    fn returns<'a>(
+        &'a mut self,
+        code: &'a str,
+        expected: &'a str,
+    ) -> impl Future<Output = ()> + 'a {
+        let at = std::panic::Location::caller();
+        async move {
+            let reply = self.cell(code).await;
+            assert_eq!((reply.out.as_str(), reply.err.as_str()), ("", ""), "{at}: {code}");
+            assert_eq!(reply.outcome.value(), Some(expected), "{at}: {code}: {:?}", reply.outcome);
         }
     }
 

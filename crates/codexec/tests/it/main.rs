@@ -28,6 +28,7 @@ mod limits;
 mod ordinary;
 mod packages;
 mod programs;
+mod records;
 mod reference;
 mod remote;
 mod resources;

@@ -39,7 +39,9 @@ export const quiet = (cells, cell) => {
 // Node checks that, and gives up, as long as it counts anybody who wants to know of callbacks. It
 // need not count the storage, which works all the same.
 export const allowUnbalanced = () => {
-  if (hooks !== undefined) hooks.async_hook_fields[hooks.constants.kTotals] = 0;
+  if (hooks === undefined) return;
+  hooks.async_hook_fields[hooks.constants.kTotals] = 0;
+  hooks.async_hook_fields[hooks.constants.kCheck] = 0;
 };
 export const balance = () => {
   if (hooks !== undefined) hooks.clearAsyncIdStack();

@@ -55,9 +55,11 @@ export const startSession = (guest) => {
       while (now() < until);
       store(shared, STATE, IDLE);
     }
+    // It ended because it was told to, in the middle of a call that blocked.
+    if (isInterruptDue) stop(cell);
     current = undefined;
     clearTimeout(cell.drain);
-    ended(cell.number, ending);
+    ended(cell.number, isInterruptDue ? INTERRUPTED : ending);
     hold();
   };
 
@@ -159,38 +161,49 @@ export const startSession = (guest) => {
     env: {},
     stdin: false,
   });
-  // Without one, the host ends what cannot be interrupted.
-  watcher.on("error", () => {});
-  watcher.on("message", () => {
-    if (current !== undefined && load(shared, STATE) === ENDED_BY_WATCHER) interrupt(current);
+  // Cells wait for it. Without one, the host ends what cannot be interrupted.
+  let isWatched = false;
+  const watched = () => {
+    isWatched = true;
+    watcher.unref();
+    proceed();
+  };
+  watcher.on("error", watched);
+  watcher.on("message", (said) => {
+    if (said === "ready") watched();
+    else if (current !== undefined && load(shared, STATE) === ENDED_BY_WATCHER) interrupt(current);
   });
-  watcher.unref();
+
+  // Never in the middle of the guest's code.
+  const proceed = () => {
+    if (isInterruptDue) {
+      isInterruptDue = false;
+      add(shared, HEARD, 1);
+      notify(shared, HEARD);
+      interruptedAt = now();
+      if (current !== undefined && !current.isStopped) interrupt(current);
+    }
+    if (!isWatched || next === undefined || current !== undefined) return;
+    const cell = next;
+    next = undefined;
+    if (hasOwn(cell, "isStopped")) ended(cell.number, INTERRUPTED);
+    else begin(cell);
+  };
 
   return {
     // `false` for a frame that is not a session's.
     take: (frame) => {
       if (frame === "interrupt") {
         isInterruptDue = true;
+        // It was too long on its way to begin.
+        if (next !== undefined) next.isStopped = true;
         return true;
       }
       if (!hasOwn(frame, "cell") || current !== undefined || next !== undefined) return false;
       next = frame.cell;
       return true;
     },
-    // Never in the middle of the guest's code.
-    proceed: () => {
-      if (isInterruptDue) {
-        isInterruptDue = false;
-        add(shared, HEARD, 1);
-        notify(shared, HEARD);
-        interruptedAt = now();
-        if (current !== undefined && !current.isStopped) interrupt(current);
-      }
-      if (next === undefined || current !== undefined) return;
-      const cell = next;
-      next = undefined;
-      begin(cell);
-    },
+    proceed,
     // While something blocks.
     check: () => {
       if (isInterruptDue || cellNow()?.isStopped === true) throw new Error("the cell was stopped");
@@ -229,6 +242,7 @@ export const startSession = (guest) => {
       hold();
       const cell = current;
       if (cell === undefined || cell.isStopped) return;
+      if (load(shared, STATE) === ENDED_BY_WATCHER) return interrupt(cell);
       stop(cell);
       end(cell, errors.threwText("RUNTIME_ERROR", guest.STUCK));
     },

@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
@@ -16,6 +16,10 @@ const FLAGS = [
   "--experimental-import-meta-resolve",
 ];
 const workspace = mkdtempSync(join(tmpdir(), "codexec-node-"));
+const opened = [];
+afterEach(() => {
+  for (const child of opened.splice(0)) child.kill("SIGKILL");
+});
 after(() => rmSync(workspace, { recursive: true }));
 mkdirSync(join(workspace, "node_modules/pack"), { recursive: true });
 writeFileSync(join(workspace, "node_modules/pack/package.json"), '{"name":"pack","main":"r.cjs"}');
@@ -60,6 +64,7 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
       bytes = bytes.subarray(4 + length);
     }
   });
+  opened.push(child);
   const closed = new Promise((resolve) => child.on("close", (status, signal) => resolve({ status, signal })));
   closed.then((how) => heard?.reject(new Error(`the guest is gone: ${JSON.stringify(how)} ${told.err}`)));
   host.write(frame({ start: { language: "node", code: "", input: null, args: [], is_session: true, servers: ["github"], memory_bytes: 1 << 26 } }));
@@ -69,14 +74,15 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
     const ending = new Promise((resolve, reject) => (heard = { resolve, reject }));
     host.write(frame({ cell: { number, code, input, args } }));
     if (stopAfter !== undefined) setTimeout(interrupt, stopAfter);
-    const result = await ending;
+    const late = setTimeout(() => heard.reject(new Error(`no end: ${code}`)), 20_000);
+    const result = await ending.finally(() => clearTimeout(late));
     return { ending: result, ...told };
   };
   const interrupt = () => {
     host.write(frame("interrupt"));
     child.kill("SIGINT");
   };
-  return { cell, interrupt, close: () => (child.kill("SIGKILL"), closed), closed };
+  return { cell, interrupt };
 };
 
 /** The value's JSON, `exit N`, `interrupted`, or `CODE message @line:column`. */
@@ -98,8 +104,7 @@ const check = (name, cells, options) =>
         assert.equal(seen.err + seen.out + text(seen), expected, code);
       }
     } finally {
-      await guest.close();
-    }
+        }
   });
 
 check("what a cell declares is there for all that follow", [
@@ -155,7 +160,6 @@ test("stacks name the cells", async () => {
   await guest.cell("function inner() { throw new Error('x') }\nfunction outer() {\n  inner() }");
   const { ending } = await guest.cell("\nouter()");
   assert.equal(ending.threw.stack, "at inner (cell-1.mjs:1:26)\nat outer (cell-1.mjs:3:3)\nat <main> (cell-2.mjs:2:1)");
-  await guest.close();
 });
 
 check("each cell has its own input and arguments", [
@@ -187,7 +191,6 @@ test("what earlier cells have begun goes on, and its errors are told", async () 
   assert.equal(text(seen), "true");
   assert.match(seen.err, /^\[codexec\] nobody caught this of cell 1: TypeError: of the first/);
   assert.equal(text(await guest.cell("clearInterval(timer); 1")), "1");
-  await guest.close();
 });
 
 const loops = [
@@ -219,7 +222,6 @@ test("an interrupt stops whatever runs, and the state stays", async () => {
     const next = await guest.cell("const before = ticks; await new Promise(r => setTimeout(r, 60)); [x, ticks > before, await tools.github.now({})]");
     assert.deepEqual([next.out + next.err, text(next)], ["", "[5,true,1]"], code);
   }
-  await guest.close();
 });
 
 test("an interrupt that comes too late hits nobody", async () => {
@@ -229,7 +231,6 @@ test("an interrupt that comes too late hits nobody", async () => {
     guest.interrupt();
     assert.equal(text(await guest.cell("let t = Date.now() + 120; while (Date.now() < t); 'whole'")), '"whole"');
   }
-  await guest.close();
 });
 
 check("tools work in every cell", [
@@ -244,7 +245,6 @@ test("calls that hang are waited for as long as a one-shot code waits", async ()
   const guest = open({ answer: () => undefined });
   assert.equal(text(await guest.cell("tools.github.x({}); 1")), "1");
   assert.equal(text(await guest.cell("2")), "2");
-  await guest.close();
 });
 
 test("replaced builtins do not reach the wire", async () => {
@@ -253,7 +253,6 @@ test("replaced builtins do not reach the wire", async () => {
 Atomics.load = null; Date.now = null; Uint8Array.prototype.subarray = null; globalThis.setTimeout = null; 1`);
   assert.equal(text(await guest.cell("const z = 5; (await tools.github.x({a: 1})).tool.args")), '{"a":1}');
   assert.equal(text(await guest.cell("z")), "5");
-  await guest.close();
 });
 
 test("a guest that leaves is gone", async () => {

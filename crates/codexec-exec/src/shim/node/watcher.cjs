@@ -28,3 +28,4 @@ signal.onsignal = () => {
   });
 };
 signal.start(SIGINT);
+parentPort.postMessage("ready");

@@ -8,34 +8,37 @@ use super::super::tool::tool;
 
 /// In the order of [`crate::own::TOOLS`].
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
-    let runs = |title| ToolAnnotations::with_title(title).destructive(true).open_world(true);
-    let reads = |title| ToolAnnotations::with_title(title).read_only(true);
-    let writes = |title| ToolAnnotations::with_title(title).destructive(false);
-    let ends = |title| ToolAnnotations::with_title(title).destructive(true).idempotent(true);
-    vec![
-        tool(
-            "execute_code",
-            "Run code once in a sandbox (no network) that can call every MCP tool: Python/JS \
+    [running_tools(), session_tools(), script_tools(), log_tools()].concat()
+}
+
+fn running_tools() -> Vec<Tool> {
+    vec![tool(
+        "execute_code",
+        "Run code once in a sandbox (no network) that can call every MCP tool: Python/JS \
              `await tools.server.tool(..)`, `search_tools(query)`, `help()`; Bash `mcp server \
              tool --arg x`.",
-            object(
-                json!({
-                    "language": languages(),
-                    "code": text(),
-                    "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
-                    "working_dir": {"type": "string", "description": "whole path"},
-                    "input": {"description": "any JSON, `input` in the code"},
-                }),
-                &["language", "code"],
-            ),
-            runs("Run code"),
+        object(
+            &json!({
+                "language": languages(),
+                "code": text(),
+                "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
+                "working_dir": {"type": "string", "description": "whole path"},
+                "input": {"description": "any JSON, `input` in the code"},
+            }),
+            &["language", "code"],
         ),
+        runs("Run code"),
+    )]
+}
+
+fn session_tools() -> Vec<Tool> {
+    vec![
         tool(
             "start_session",
             "Open a session that keeps variables, imports and files between sends; ends after 15 \
              min without one.",
             object(
-                json!({
+                &json!({
                     "language": languages(), "name": text(), "working_dir": text(),
                 }),
                 &["language"],
@@ -46,7 +49,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             "send_to_session",
             "Run code in a session; the last expression is shown.",
             object(
-                json!({
+                &json!({
                     "session_id": text(), "code": text(), "timeout_ms": {"type": "integer"},
                 }),
                 &["session_id", "code"],
@@ -56,15 +59,15 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "close_session",
             "End a session and free what it holds.",
-            object(json!({"session_id": text()}), &["session_id"]),
+            object(&json!({"session_id": text()}), &["session_id"]),
             ends("Close session"),
         ),
-        tool("list_sessions", "Open sessions.", object(json!({}), &[]), reads("List sessions")),
+        tool("list_sessions", "Open sessions.", object(&json!({}), &[]), reads("List sessions")),
         tool(
             "install_package",
             "Install a pip or npm package into a session, or without one for all.",
             object(
-                json!({
+                &json!({
                     "session_id": text(),
                     "package": {"type": "string", "description": "name, or name==1.2 / name@1.2"},
                     "language": {"enum": ["python", "node"]},
@@ -73,35 +76,40 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             ),
             runs("Install package"),
         ),
+    ]
+}
+
+fn script_tools() -> Vec<Tool> {
+    vec![
         tool(
             "save_script",
             "Keep working code under a name; saving again makes a new version.",
-            object(script(), &["name", "description", "language", "code"]),
+            object(&script(), &["name", "description", "language", "code"]),
             writes("Save script"),
         ),
         tool(
             "get_script",
             "A saved script with its code.",
-            object(json!({"name": text(), "version": {"type": "integer"}}), &["name"]),
+            object(&json!({"name": text(), "version": {"type": "integer"}}), &["name"]),
             reads("Get script"),
         ),
         tool(
             "list_scripts",
             "Saved scripts.",
-            object(json!({"language": languages(), "tag": text()}), &[]),
+            object(&json!({"language": languages(), "tag": text()}), &[]),
             reads("List scripts"),
         ),
         tool(
             "search_scripts",
             "Find saved scripts, best first.",
-            object(json!({"query": text()}), &["query"]),
+            object(&json!({"query": text()}), &["query"]),
             reads("Search scripts"),
         ),
         tool(
             "run_script",
             "Run a saved script.",
             object(
-                json!({
+                &json!({
                     "name": text(),
                     "args": texts(),
                     "input": {"description": "any JSON"},
@@ -116,7 +124,7 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
             "save_and_run_script",
             "save_script, then run_script.",
             object(
-                with(script(), &[("args", texts()), ("timeout_ms", json!({"type": "integer"}))]),
+                &with(script(), &[("args", texts()), ("timeout_ms", json!({"type": "integer"}))]),
                 &["name", "description", "language", "code"],
             ),
             runs("Save and run script"),
@@ -124,14 +132,19 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "delete_script",
             "Remove a script and its versions.",
-            object(json!({"name": text()}), &["name"]),
+            object(&json!({"name": text()}), &["name"]),
             ends("Delete script"),
         ),
+    ]
+}
+
+fn log_tools() -> Vec<Tool> {
+    vec![
         tool(
             "search_execution_logs",
             "Past executions, newest first.",
             object(
-                json!({
+                &json!({
                     "language": languages(),
                     "status": {"enum": ["success", "failed", "timeout"]},
                     "query": {"type": "string", "description": "words in code or output"},
@@ -148,10 +161,26 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
         tool(
             "get_execution_log",
             "All that is kept of one execution.",
-            object(json!({"execution_id": text()}), &["execution_id"]),
+            object(&json!({"execution_id": text()}), &["execution_id"]),
             reads("Get log"),
         ),
     ]
+}
+
+fn runs(title: &str) -> ToolAnnotations {
+    ToolAnnotations::with_title(title).destructive(true).open_world(true)
+}
+
+fn reads(title: &str) -> ToolAnnotations {
+    ToolAnnotations::with_title(title).read_only(true)
+}
+
+fn writes(title: &str) -> ToolAnnotations {
+    ToolAnnotations::with_title(title).destructive(false)
+}
+
+fn ends(title: &str) -> ToolAnnotations {
+    ToolAnnotations::with_title(title).destructive(true).idempotent(true)
 }
 
 fn script() -> Value {
@@ -175,7 +204,7 @@ fn with(mut object: Value, more: &[(&str, Value)]) -> Value {
     object
 }
 
-fn object(properties: Value, required: &[&str]) -> Value {
+fn object(properties: &Value, required: &[&str]) -> Value {
     match required {
         [] => json!({"type": "object", "properties": properties}),
         required => {

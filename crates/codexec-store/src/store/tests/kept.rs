@@ -181,6 +181,7 @@ async fn log_1_retention_removes_nothing_but_its_own() {
     fs::write(&orphan, "{}\n").unwrap();
     let far = days_ago(0) + Duration::from_secs(300 * 24 * 60 * 60);
     ended(&store, 2, days_ago(0), &good()).await;
+    store.flush().await.unwrap();
     let removed = store.retain(&Retention::default(), far).await.unwrap();
     assert!(!removed.is_doubtful);
     assert_eq!((removed.executions, removed.log_files, removed.artifacts), (2, 2, 0));

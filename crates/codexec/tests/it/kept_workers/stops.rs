@@ -106,3 +106,26 @@ fn processor_time_is_counted_by_the_cell() {
         assert_eq!(Session::value(&session.send("1").await), "1");
     });
 }
+
+#[test]
+fn ses_3_a_cell_with_many_calls_under_way_can_be_stopped() {
+    with_workers(async |workers| {
+        let limits = Limits { wall: Duration::from_millis(700), ..LIMITS };
+        for (language, code) in [
+            (JS, "await Promise.all(Array.from({length: 300}, () => callMCPTool('a.b', {})))"),
+            (PYTHON, "[call_mcp_tool('a.b', {}) for _ in range(300)][0].result()"),
+        ] {
+            let mut session = Session::open(workers, language, LIMITS).await;
+            session.send("'it listens'").await;
+            session.policy = policy(limits);
+            session.is_ignored = true;
+            let reply = session.send(code).await;
+            assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{language}");
+            assert_eq!(session.run.is_over(), None, "{language}");
+            session.policy = policy(LIMITS);
+            session.is_ignored = false;
+            let reply = session.send("await call_mcp_tool('a.b', {})").await;
+            assert_eq!((Session::value(&reply), reply.asks), ("1", 1), "{reply:?}");
+        }
+    });
+}

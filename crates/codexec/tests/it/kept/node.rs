@@ -1,0 +1,124 @@
+//! Node in a session.
+
+use std::fs;
+use std::time::Duration;
+
+use codexec_types::{Language, Limit, Limits, Outcome};
+
+use super::{Kept, With};
+
+async fn node() -> Kept {
+    Kept::open(Language::Node).await
+}
+
+#[tokio::test]
+async fn what_a_cell_declares_is_there_in_the_next() {
+    let mut node = node().await;
+    node.returns("const a = 1; let b = 2; class C {} function f() { return a + b }", "null").await;
+    node.returns("b = 5; [f(), C.name]", "[6,\"C\"]").await;
+    node.returns(
+        "import fs from 'node:fs'; const a = 10; fs.writeFileSync('file', 'text')",
+        "null",
+    )
+    .await;
+    node.returns("fs.readFileSync('file', 'utf8') + f()", "\"text15\"").await;
+    node.prints("console.log(a)", "10\n").await;
+}
+
+#[tokio::test]
+async fn every_cell_has_its_own_input_and_arguments() {
+    let mut node = node().await;
+    let with = With { input: Some("{\"n\":1}"), args: &["a b", ""], wall: None };
+    let reply = node.cell_with("[input.n, process.argv.slice(2)]", with).await;
+    assert_eq!(reply.outcome.value(), Some("[1,[\"a b\",\"\"]]"));
+    node.returns("[input, process.argv.length]", "[null,2]").await;
+}
+
+#[tokio::test]
+async fn errors_and_exits_end_the_cell_and_not_the_session() {
+    let mut node = node().await;
+    node.returns("let x = 5; 1", "1").await;
+    let Outcome::Threw(thrown) = node.cell("\n  nothing()").await.outcome else {
+        panic!("it threw")
+    };
+    assert_eq!(thrown.at.map(|at| (at.line, at.column)), Some((2, 3)));
+    assert_eq!(thrown.stack.as_deref(), Some("at <main> (cell-2.mjs:2:3)"));
+    assert_eq!(node.cell("process.exit(3)").await.outcome, Outcome::Exited { code: 3 });
+    node.returns("x", "5").await;
+    assert!(matches!(node.cell("process.kill(process.pid, 9)").await.outcome, Outcome::Crashed(_)));
+    assert_eq!(node.over().map(|over| over.code()), Some("exited"));
+}
+
+#[tokio::test]
+async fn ses_5_a_cell_that_is_too_long_is_stopped_and_the_state_stays() {
+    let mut node = node().await;
+    node.returns("let x = 5; 1", "1").await;
+    for code in [
+        "while (true) {}",
+        "await null; for (;;) try { for (;;); } catch {}",
+        "await new Promise(r => setTimeout(r, 100000))",
+        "for (;;) { await new Promise(r => setTimeout(r, 1)); }",
+        "setTimeout(() => { for (;;); }, 1); await new Promise(r => setTimeout(r, 100000))",
+    ] {
+        let reply = node.long_cell(code).await;
+        assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}");
+        assert_eq!(node.over(), None, "{code}");
+        node.returns("await new Promise(r => setTimeout(r, 20)); x", "5").await;
+    }
+}
+
+#[tokio::test]
+async fn ses_5_a_cell_that_is_stopped_before_node_is_up_ends_nothing_else() {
+    let mut node = node().await;
+    let with = With { wall: Some(Duration::from_millis(1)), ..With::default() };
+    let reply = node.cell_with("for (;;);", with).await;
+    assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
+    if node.over().is_none() {
+        node.returns("1", "1").await;
+    }
+}
+
+#[tokio::test]
+async fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
+    let mut node = node().await;
+    node.returns("1", "1").await;
+    let reply = node.long_cell("require('child_process').execSync('sleep 30')").await;
+    assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
+    assert_eq!(node.over().map(|over| over.code()), Some("timeout"));
+}
+
+#[tokio::test]
+async fn tools_can_be_called_in_every_cell() {
+    let mut node = node().await;
+    node.returns("await tools.github.get({a: 1})", "{\"a\":1}").await;
+    node.returns("call_tool('github', 'get', {a: 2}).result", "{\"a\":2}").await;
+}
+
+#[tokio::test]
+async fn packages_of_the_session_are_found_however_they_are_asked_for() {
+    let home = tempfile::tempdir().expect("a directory");
+    let package = home.path().join("node_modules/pack");
+    fs::create_dir_all(&package).expect("made");
+    fs::write(package.join("package.json"), "{\"name\":\"pack\",\"main\":\"m.js\"}")
+        .expect("written");
+    fs::write(package.join("m.js"), "module.exports = 'packed'").expect("written");
+    let packages = Some(home.path().to_owned());
+    let mut node = Kept::open_with_packages(Language::Node, Limits::DEFAULT, packages).await;
+    node.returns("require('pack')", "\"packed\"").await;
+    node.returns("import pack from 'pack'; pack", "\"packed\"").await;
+    node.returns("(await import('pack')).default", "\"packed\"").await;
+    let lib =
+        "require('fs').writeFileSync('lib.mjs', 'import p from \\'pack\\'; export default p')";
+    node.returns(lib, "null").await;
+    node.returns("(await import('./lib.mjs')).default", "\"packed\"").await;
+    // Also what is installed while the session is there.
+    let Outcome::Threw(thrown) = node.cell("await import('late')").await.outcome else {
+        panic!("there is no such package yet")
+    };
+    assert!(thrown.message.contains("Cannot find package 'late'"), "{}", thrown.message);
+    let late = home.path().join("node_modules/late");
+    fs::create_dir(&late).expect("made");
+    fs::write(late.join("index.js"), "module.exports = 'late'").expect("written");
+    fs::write(late.join("package.json"), "{\"name\":\"late\"}").expect("written");
+    node.returns("(await import('late')).default", "\"late\"").await;
+}
