@@ -338,7 +338,7 @@ async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
     }
 }
 
-/// THREAT[SES-6]: code that is started by code is held to what that is held to.
+/// THREAT[SES-7]: code that is started by code is held to what that is held to.
 pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
     let Some(inside) = &client.inside else { return Ok(admitted) };
     if inside.depth > MAX_DEPTH {

@@ -141,7 +141,7 @@ impl Sessions {
 
     /// By its id, or by its name if it has one.
     ///
-    /// THREAT[SES-6]: to anybody but its owner it is not there.
+    /// THREAT[SES-7]: to anybody but its owner it is not there.
     pub(crate) fn find(
         &self,
         handle: &str,

@@ -42,7 +42,7 @@ fn log_2_a_call_is_written_down_before_it_goes_out() {
 
 /// A script narrows nothing by itself; whoever runs it from code is held to that code's tools.
 #[test]
-fn ses_6_what_code_starts_can_do_no_more_than_the_code() {
+fn ses_7_what_code_starts_can_do_no_more_than_the_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut client = Client::with(&witness(folder.path()), |command| {
         command.env("CODEXEC_HOME", folder.path());
@@ -59,7 +59,7 @@ fn ses_6_what_code_starts_can_do_no_more_than_the_code() {
 }
 
 #[test]
-fn ses_6_nobody_else_finds_a_session() {
+fn ses_7_nobody_else_finds_a_session() {
     let mut client = Client::start(&json!({}));
     let call = json!({"session": "mine", "code": "let secret = 7; secret"});
     assert_eq!(client.call("execute_code", &call).fine(), "7");

@@ -114,14 +114,13 @@ fn tools_can_be_called_in_every_cell() {
 #[test]
 fn packages_of_the_session_are_found_however_they_are_asked_for() {
     with_workers(async |workers| {
-        let home = tempfile::tempdir().expect("a directory");
-        let package = home.path().join("node_modules/pack");
+        let mut node = node(workers).await;
+        let folder = node.packages.path().join("node_modules");
+        let package = folder.join("pack");
         fs::create_dir_all(&package).expect("made");
         fs::write(package.join("package.json"), "{\"name\":\"pack\",\"main\":\"m.js\"}")
             .expect("written");
         fs::write(package.join("m.js"), "module.exports = 'packed'").expect("written");
-        let packages = Some(home.path().to_owned());
-        let mut node = Session::with_packages(workers, Language::Node, LIMITS, packages).await;
         node.returns("require('pack')", "\"packed\"").await;
         node.returns("import pack from 'pack'; pack", "\"packed\"").await;
         node.returns("(await import('pack')).default", "\"packed\"").await;
@@ -134,7 +133,7 @@ fn packages_of_the_session_are_found_however_they_are_asked_for() {
             panic!("there is no such package yet")
         };
         assert!(thrown.message.contains("Cannot find package 'late'"), "{}", thrown.message);
-        let late = home.path().join("node_modules/late");
+        let late = folder.join("late");
         fs::create_dir(&late).expect("made");
         fs::write(late.join("index.js"), "module.exports = 'late'").expect("written");
         fs::write(late.join("package.json"), "{\"name\":\"late\"}").expect("written");
