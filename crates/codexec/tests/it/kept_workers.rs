@@ -142,19 +142,6 @@ impl Session {
         Session { run, policy, language, number: 0, keep, packages, is_ignored: false }
     }
 
-    async fn with_packages(
-        workers: &Workers,
-        language: Language,
-        limits: Limits,
-        packages: Option<std::path::PathBuf>,
-    ) -> Session {
-        let policy = policy(limits);
-        let opening = policy.admit_session(request(language, ""), &[]).expect("admitted");
-        let run = workers.open(&opening, Vec::new(), packages).await.expect("a session");
-        let [keep, packages] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
-        Session { run, policy, language, number: 0, keep, packages, is_ignored: false }
-    }
-
     fn begin(&mut self, code: &str) {
         self.number += 1;
         let cell = admitted(&self.policy, self.language, code);
