@@ -121,8 +121,9 @@ fn check_inspector(era: &'static str, version: &str) {
             Some(5),
             json!([
                 text(
-                    "INVALID_ARGS: colour: unknown; allowed fields: code, language, input, working_dir, \
-                     timeout_ms, allowed_tools, allowed_servers, max_tool_calls"
+                    "INVALID_ARGS: colour: unknown; allowed fields: code, script, version, language, \
+                     session, input, args, working_dir, timeout_ms, allowed_tools, allowed_servers, \
+                     max_tool_calls"
                 ),
                 true
             ])
