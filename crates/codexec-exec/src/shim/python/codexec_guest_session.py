@@ -39,6 +39,14 @@ _may_raise = (Wire._poll.__code__, Wire._take_turns.__code__)
 _wire_file = Wire._poll.__code__.co_filename
 
 
+def _add_packages(path):
+    """Before other packages, so that a session has its own versions, and behind the standard
+    library, so that no package can be taken for a part of it."""
+    names = ("site-packages", "dist-packages")
+    others = (at for at, folder in enumerate(path) if os.path.basename(folder) in names)
+    path.insert(next(others, len(path)), PACKAGES)
+
+
 class Session:
     def __init__(self, wire, pictures, namespace, streams):
         self._wire = wire
@@ -56,7 +64,7 @@ class Session:
 
     def run(self):
         """Runs cells until there are no more."""
-        sys.path.insert(1, PACKAGES)
+        _add_packages(sys.path)
         self._open_loop()
         while True:
             cell = self._next_cell()

@@ -249,8 +249,13 @@ class Cells(unittest.TestCase):
             self.assertEqual(session.send("import one\none.x").value, 1)
             session.send("open('two.py', 'w').write('x = 2')")
             self.assertEqual(session.send("import two\ntwo.x").value, 2)
-            path = session.send("import sys\nsys.path[:2]").value
-            self.assertEqual(path, ["", "/box/packages/python"])
+
+    def test_packages_of_the_session_stand_behind_the_standard_library_and_before_others(self):
+        with Session(guest) as session:
+            path = session.send("import sys\nsys.path").value
+            at, standard = path.index("/box/packages/python"), os.path.dirname(os.__file__)
+            self.assertLess(path.index(standard), at, path)
+            self.assertFalse(any("-packages" in folder for folder in path[:at]), path)
 
     def test_memory_that_cannot_be_had(self):
         with Session(guest) as session:
