@@ -135,11 +135,13 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
     environment
 }
 
-/// Shows the packages that are installed for everybody: also those that will be. Where they are
-/// kept.
+/// Shows the packages that are installed for everybody, if there are any: guests can read where
+/// a mount comes from. Where they are kept.
 fn show_packages(settings: &Settings, name: &str, room: &mut Room) -> Option<PathBuf> {
     let root = settings.packages.home.as_ref()?.join(name);
-    match Folder::at(&root).shown() {
+    let folder = Folder::at(&root);
+    match folder.shown() {
+        Ok(_) if folder.is_empty() => {}
         Ok(shown) => room.placed.push((shown, PathBuf::from("/opt/packages"))),
         Err(error) => {
             tracing::warn!(path = %root.display(), %error, "packages cannot be kept there");

@@ -32,6 +32,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::Workers;
+use crate::engine::Engine;
 use crate::pool::Machine;
 use crate::zygote::blocking;
 use folder::{Lock, Put};
@@ -62,6 +63,7 @@ pub struct Packages(Arc<All>);
 
 struct All {
     machine: Arc<Machine>,
+    workers: Workers,
     python: OnceCell<Place>,
     node: OnceCell<Place>,
     pip: OnceCell<Ready>,
@@ -93,6 +95,7 @@ impl Packages {
     pub fn new(workers: &Workers) -> Packages {
         Packages(Arc::new(All {
             machine: Arc::clone(&workers.0.machine),
+            workers: workers.clone(),
             python: OnceCell::new(),
             node: OnceCell::new(),
             pip: OnceCell::new(),
@@ -133,6 +136,7 @@ impl Packages {
         let lock = self.lock(&folder, caller).await?;
         let ready = self.ready(package.language()).await?;
         let before = folder.installed(package.language());
+        let is_first = matches!(target, Target::Everybody) && folder.is_empty();
         let others = others(&folder, package);
         let ran = self.fetch(ready, package, &before, others.clone(), caller).await?;
         let kept = Kept { folder, lock, ran, before, others, package: package.clone() };
@@ -144,6 +148,10 @@ impl Packages {
         let done = tokio::task::spawn_blocking(keep).await.map_err(io::Error::other);
         let mut done = done.map_err(crate::ExecError::from)??;
         done.output = done.output.replace(&password, &shown);
+        if is_first {
+            // Rooms show no packages where there are none.
+            self.0.workers.0.pool(Engine::of(package.language())).renew();
+        }
         Ok(done)
     }
 

@@ -1,7 +1,7 @@
 //! Slots of one engine that wait for guests.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -33,6 +33,8 @@ pub(crate) struct Pool {
     /// one may still be warming up.
     idle: Mutex<VecDeque<(Slot, Instant)>>,
     is_trimming: AtomicBool,
+    /// Counts the renewals; slots of an earlier time are not used again.
+    time: AtomicU64,
 }
 
 impl Machine {
@@ -63,7 +65,14 @@ impl Machine {
 impl Pool {
     pub(crate) fn new(engine: Engine, machine: Arc<Machine>) -> Pool {
         let (zygote, idle) = (Mutex::default(), Mutex::default());
-        Pool { engine, machine, zygote, idle, is_trimming: AtomicBool::new(false) }
+        Pool {
+            engine,
+            machine,
+            zygote,
+            idle,
+            is_trimming: AtomicBool::new(false),
+            time: AtomicU64::new(0),
+        }
     }
 
     pub(crate) async fn warm(self: &Arc<Self>) -> Result<(), ExecError> {
@@ -90,7 +99,18 @@ impl Pool {
         }
     }
 
+    /// What guests find in their room has changed: the next ones get new rooms.
+    pub(crate) fn renew(&self) {
+        self.time.fetch_add(1, Ordering::Relaxed);
+        *lock(&self.zygote) = Arc::default();
+        let old = std::mem::take(&mut *self.idle());
+        drop(old);
+    }
+
     pub(crate) fn keep(self: &Arc<Self>, slot: Slot) {
+        if slot.time() != self.time.load(Ordering::Relaxed) {
+            return;
+        }
         let mut idle = self.idle();
         idle.push_back((slot, Instant::now()));
         let is_many = idle.len() > self.warm_slots();
@@ -102,8 +122,9 @@ impl Pool {
 
     async fn open(&self) -> Result<Slot, ExecError> {
         let begun = Instant::now();
+        let time = self.time.load(Ordering::Relaxed);
         let zygote = lock(&self.zygote).clone();
-        let opened = self.open_in(&zygote).await;
+        let opened = self.open_in(&zygote).await.map(|slot| slot.of(time));
         if let Err(ExecError::Start(_)) = &opened {
             // Whatever is wrong with it, the next one is a new one.
             let mut current = lock(&self.zygote);

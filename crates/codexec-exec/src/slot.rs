@@ -39,6 +39,8 @@ pub(crate) struct Base {
     pub(crate) group: Option<Group>,
     pub(crate) posture: Posture,
     programs: Option<Programs>,
+    /// When its room was made, as its pool counts time.
+    time: u64,
 }
 
 /// A worker that waits, or that a guest runs in.
@@ -115,11 +117,22 @@ impl Slot {
             }
         }
         let programs = zygote.first.clone().map(Programs::new);
-        Base { keeper, nursery, group, posture, programs }.filled(Furnishing::default()).await
+        Base { keeper, nursery, group, posture, programs, time: 0 }
+            .filled(Furnishing::default())
+            .await
     }
 
     pub(crate) fn posture(&self) -> &Posture {
         &self.base.posture
+    }
+
+    pub(crate) fn of(mut self, time: u64) -> Slot {
+        self.base.time = time;
+        self
+    }
+
+    pub(crate) fn time(&self) -> u64 {
+        self.base.time
     }
 
     /// Whether the waiting worker is still there.

@@ -60,6 +60,15 @@ impl Folder {
         }
     }
 
+    /// Whether nothing was ever installed there.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_empty = |language| {
+            let tree = self.root.join("shown").join(place(language));
+            fs::read_dir(tree).is_ok_and(|mut entries| entries.next().is_none())
+        };
+        [Language::Python, Language::Node].into_iter().all(is_empty)
+    }
+
     pub(super) fn installed(&self, language: Language) -> Vec<Dist> {
         metadata::installed(language, &self.root.join("shown").join(place(language)))
     }
