@@ -275,7 +275,7 @@ fn toolsets_are_joined_in_one_order_and_known_by_name() {
         change(&mut command);
         let output = command.stdin(Stdio::null()).output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let sentence = "there is no toolset \"dircet\"; there are compact, direct";
+        let sentence = "there is no toolset \"dircet\"; there are codexec, compact, direct";
         assert!(stderr.contains(place) && stderr.contains(sentence), "{stderr}");
         assert_eq!(output.status.code(), Some(2));
     };
