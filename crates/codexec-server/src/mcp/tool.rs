@@ -22,8 +22,8 @@ fn execute_code() -> Tool {
             "script": {"type": "string", "description": "a saved one"},
             "session": {"type": "string", "description": "a name; keeps state"},
             "input": {"description": "any JSON, `input` in the code"},
-            "working_dir": {"type": "string", "description": "whole path; python, bash, node"},
-            "timeout_ms": {"type": "integer", "description": "default 30000"},
+            "working_dir": {"type": "string", "description": "whole path"},
+            "timeout_ms": {"type": "integer"},
             "allowed_tools": {
                 "type": "array",
                 "items": {"type": "string"},
