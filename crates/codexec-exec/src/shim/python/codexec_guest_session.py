@@ -144,6 +144,8 @@ class Session:
                 return step()
             finally:
                 self._is_running = False
+                # It was in the wire when the step was done, and must not be raised after it.
+                self._wire.is_interrupted = False
         except SystemExit as error:
             self._is_running = False
             status = exit_status(error.code) & 0xFF

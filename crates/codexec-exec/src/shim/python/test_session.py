@@ -313,6 +313,18 @@ class Interrupts(unittest.TestCase):
                 self.assertEqual(session.end().ending, "interrupted", code)
                 self.assertEqual(session.send("1").value, 1)
 
+    def test_ses_3_an_interrupt_may_come_at_any_moment(self):
+        # Each a little later than the one before, so that they meet every part of the way.
+        with Session(guest) as session:
+            for number in range(600):
+                session.begin("[call_mcp_tool('a.b', {}) for _ in range(9)]\n1")
+                until = time.perf_counter() + number % 150 * 20e-6
+                while time.perf_counter() < until:
+                    pass
+                session.interrupt()
+                session.end()
+                self.assertEqual(session.send("2").value, 2, number)
+
     def test_one_that_comes_too_late_stops_nothing(self):
         with Session(guest) as session:
             session.send("'it listens'")
