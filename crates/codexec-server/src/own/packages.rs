@@ -49,7 +49,7 @@ impl App {
         }
         let installed = installed?;
         if let Some(session) = &session {
-            session.has_package(package.name());
+            session.note_package(package.name());
         }
         let also: Vec<String> =
             installed.also.iter().map(|(name, version)| format!("{name}-{version}")).collect();

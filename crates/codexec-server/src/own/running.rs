@@ -113,7 +113,7 @@ impl App {
         let mut wanted = Wanted::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
         read_rest(&mut fields, &policy, &mut wanted)?;
-        let saved = self.save_script(fields, client).await?;
+        let saved = self.save_script(fields).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let execution = self.run(&name, None, wanted, session, client).await?;
         let mut owned = ran(&execution, client, shape::execution);

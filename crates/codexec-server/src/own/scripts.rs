@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::OwnError;
 use super::running::{language, version};
 use crate::fields::Fields;
-use crate::{App, Client};
+use crate::App;
 
+const DESCRIPTION_CHARS: usize = 300;
 const DEFAULT_LISTED: u64 = 100;
 const MAX_LISTED: u64 = 1_000;
 const DEFAULT_FOUND: u64 = 10;
@@ -16,7 +17,6 @@ impl App {
     pub(super) async fn save_script(
         &self,
         mut fields: Fields,
-        _client: &Client,
     ) -> Result<Value, OwnError> {
         let draft = Draft {
             name: fields.required_text("name")?,
@@ -44,7 +44,6 @@ impl App {
     pub(super) async fn get_script(
         &self,
         mut fields: Fields,
-        _client: &Client,
     ) -> Result<Value, OwnError> {
         let name = fields.required_text("name")?;
         let version = version(&mut fields)?;
@@ -104,7 +103,7 @@ impl App {
             .map(|hit| {
                 json!({
                     "name": hit.meta.name,
-                    "description": hit.meta.description,
+                    "description": brief(&hit.meta.description),
                     "language": hit.meta.language.name(),
                     "relevance": hit.relevance.as_str(),
                 })
@@ -144,11 +143,20 @@ impl App {
 fn listed_script(meta: &Meta) -> Value {
     json!({
         "name": meta.name,
-        "description": meta.description,
+        "description": brief(&meta.description),
         "language": meta.language.name(),
         "tags": meta.tags,
         "last_run_at": meta.last_run_at,
     })
+}
+
+/// Enough to choose by; `get_script` has it whole.
+fn brief(description: &str) -> String {
+    let mut brief: String = description.chars().take(DESCRIPTION_CHARS).collect();
+    if brief.len() < description.len() {
+        brief.push('…');
+    }
+    brief
 }
 
 fn size(number: u64) -> usize {

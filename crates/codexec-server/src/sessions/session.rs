@@ -148,7 +148,7 @@ impl Session {
         lock(&self.state).recording.cells()
     }
 
-    pub(crate) fn has_package(&self, name: &str) {
+    pub(crate) fn note_package(&self, name: &str) {
         let mut state = lock(&self.state);
         if !state.packages.iter().any(|other| other == name) {
             state.packages.push(name.to_owned());
