@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::OwnError;
 use super::running::{language, version};
-use crate::fields::Fields;
 use crate::App;
+use crate::fields::Fields;
 
 const DESCRIPTION_CHARS: usize = 300;
 const DEFAULT_LISTED: u64 = 100;
@@ -14,10 +14,7 @@ const DEFAULT_FOUND: u64 = 10;
 const MAX_FOUND: u64 = 100;
 
 impl App {
-    pub(super) async fn save_script(
-        &self,
-        mut fields: Fields,
-    ) -> Result<Value, OwnError> {
+    pub(super) async fn save_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
         let draft = Draft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
@@ -41,10 +38,7 @@ impl App {
         }))
     }
 
-    pub(super) async fn get_script(
-        &self,
-        mut fields: Fields,
-    ) -> Result<Value, OwnError> {
+    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
         let name = fields.required_text("name")?;
         let version = version(&mut fields)?;
         fields.finish()?;
