@@ -176,6 +176,8 @@ fn the_list_of_tools_is_small_and_always_the_same() {
         [
             "code",
             "language",
+            "script",
+            "session",
             "input",
             "working_dir",
             "timeout_ms",
