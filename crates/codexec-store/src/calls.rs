@@ -22,6 +22,9 @@ use crate::{
 /// More of a call's arguments is not kept.
 const ARGS_BYTES: usize = 64 << 10;
 
+/// No secret that is known by its shape is longer.
+const SECRET_BYTES: usize = 16 << 10;
+
 /// A longer result is not kept.
 const RESULT_BYTES: usize = 256 << 10;
 
@@ -63,8 +66,9 @@ impl Begun {
             number,
             server: head(call.server, NAME_BYTES),
             tool: head(call.tool, NAME_BYTES),
-            // Masked whole: where it is cut, half a secret would not be known as one.
-            args: head(&mask(call.args), ARGS_BYTES),
+            // Cut behind where it is masked: half a secret would not be known as one. The rest is
+            // not looked at, because the call waits for this.
+            args: head(&mask(&head(call.args, ARGS_BYTES + SECRET_BYTES)), ARGS_BYTES),
             args_bytes: clamped(call.args.len() as u128),
         }
     }
