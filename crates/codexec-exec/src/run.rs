@@ -88,7 +88,8 @@ pub struct Usage {
 const MAX_QUESTIONS: u32 = 10_000;
 /// The guest is not listened to while this much of what it wants is under way.
 const MAX_UNANSWERED: usize = 64;
-const MAX_UNANSWERED_BYTES: usize = 32 << 20;
+/// Less than may wait for a server that reads slowly: no guest alone makes one look dead.
+const MAX_UNANSWERED_BYTES: usize = 16 << 20;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
 /// How long programs that were asked to end may take.
 const GRACE: Duration = Duration::from_millis(150);
