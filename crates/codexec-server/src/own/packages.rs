@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use codexec_exec::packages::Target;
@@ -17,15 +18,8 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnError> {
-        let session = fields.text("session_id")?;
         let text = fields.required_text("package")?;
-        let language = language(&mut fields)?;
-        fields.finish()?;
-        let session = match session {
-            Some(handle) => Some(self.sessions.find(&handle, &client.principal)?),
-            None => None,
-        };
-        let language = language.or(session.as_ref().map(|session| session.language));
+        let (session, language) = self.place_for_packages(fields, client)?;
         let language = installable(language)?;
         if let Some(session) = session.as_ref().filter(|session| session.language != language) {
             return Err(OwnError::invalid(format!(
@@ -68,17 +62,10 @@ impl App {
 
     pub(super) async fn list_packages(
         &self,
-        mut fields: Fields,
+        fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnError> {
-        let session = fields.text("session_id")?;
-        let language = language(&mut fields)?;
-        fields.finish()?;
-        let session = match session {
-            Some(handle) => Some(self.sessions.find(&handle, &client.principal)?),
-            None => None,
-        };
-        let language = language.or(session.as_ref().map(|session| session.language));
+        let (session, language) = self.place_for_packages(fields, client)?;
         let languages = match language {
             Some(_) => vec![installable(language)?],
             None => vec![Language::Python, Language::Node],
@@ -99,6 +86,21 @@ impl App {
             }));
         }
         Ok(json!({"packages": packages}))
+    }
+
+    /// The session that is named, if one is, and the language that is named or the session's.
+    fn place_for_packages(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<(Option<Arc<Session>>, Option<Language>), OwnError> {
+        let handle = fields.text("session_id")?;
+        let language = language(&mut fields)?;
+        fields.finish()?;
+        let find = |handle: String| self.sessions.find(&handle, &client.principal);
+        let session = handle.map(find).transpose()?;
+        let of_session = session.as_ref().map(|session| session.language);
+        Ok((session, language.or(of_session)))
     }
 
     /// Whether everything that a script needs is there.

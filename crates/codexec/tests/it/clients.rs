@@ -148,6 +148,19 @@ fn the_inspector_finds_nothing_wrong_with_our_schemas() {
     assert_eq!((code, complaint), (Some(0), Value::Null));
 }
 
+/// What a program with the official Python SDK prints as JSON.
+pub(crate) fn run_sdk(world: &Path, home: &Path, program: &str, plan: &Value) -> Value {
+    let output = Command::new(world.join("venv/bin/python"))
+        .args(["-c", program, &plan.to_string()])
+        .current_dir(home)
+        .env("HOME", home)
+        .output()
+        .expect("the client runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"))
+}
+
 /// The official Python SDK; `mode` is how it is told which era to speak.
 fn check_sdk(mode: &str, version: &str) {
     let Some(world) = world() else { return };
@@ -160,14 +173,7 @@ fn check_sdk(mode: &str, version: &str) {
         "env": environment(home.path()),
         "mode": mode,
     });
-    let output = Command::new(world.join("venv/bin/python"))
-        .args(["-c", SDK, &plan.to_string()])
-        .current_dir(home.path())
-        .env("HOME", home.path())
-        .output()
-        .expect("the client runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let saw: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    let saw = run_sdk(&world, home.path(), SDK, &plan);
     assert_eq!(
         saw,
         json!({
@@ -199,7 +205,6 @@ fn check_sdk(mode: &str, version: &str) {
             },
         })
     );
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::attacks::host::within;
 use crate::support::{Client, PATIENCE, command, need};
 
 /// At once, in one home.
@@ -116,7 +117,8 @@ fn a_full_disk_refuses_runs_until_there_is_room() {
     // The disk goes with the server, so the log is looked at before.
     let logs = state.join("logs");
     let text = || std::fs::read_to_string(log_of_today(&logs)).unwrap_or_default();
-    until(|| text().contains("room again"));
+    // The log files follow the answers a moment later.
+    assert!(within(PATIENCE, || text().contains("room again")), "{}", text());
     let logged = logged(&logs);
     assert_eq!(logged.len(), ran + 1, "all that ran, and nothing that was refused");
     assert!(logged.values().all(|entry| entry["status"] == "success"));
@@ -126,15 +128,6 @@ fn log_of_today(logs: &Path) -> PathBuf {
     let files = std::fs::read_dir(logs).expect("a folder").flatten();
     let mut files = files.map(|file| file.path());
     files.find(|path| path.extension().is_some_and(|end| end == "jsonl")).unwrap_or_default()
-}
-
-/// The log files follow the answers a moment later.
-fn until(is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 fn has_user_namespaces() -> bool {

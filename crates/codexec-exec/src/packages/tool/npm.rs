@@ -11,6 +11,7 @@ pub(super) fn install(node: &Path, npm: &Path, wish: &Wish<'_>) -> Command {
     let mut arguments = vec![npm.display().to_string(), "install".to_owned()];
     arguments.extend(texts(["--json", "--no-audit", "--no-fund", "--no-update-notifier"]));
     arguments.extend(texts(["--omit=dev", "--loglevel=http", "--no-color", "--no-progress"]));
+    // Once more for a connection that breaks; an index that is away is to be told soon.
     arguments.extend(texts(["--fetch-retries=1", "--fetch-timeout=30000"]));
     // Nobody's settings but these.
     arguments

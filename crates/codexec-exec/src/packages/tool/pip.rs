@@ -30,6 +30,7 @@ fn start(what: &str, wish: &Wish<'_>) -> Vec<String> {
     let source = wish.source;
     let mut arguments = texts(["-I", "-B", "-m", "pip", what, "--isolated", "--no-input"]);
     arguments.extend(texts(["--disable-pip-version-check", "--no-color", "--no-cache-dir"]));
+    // Once more for a connection that breaks; an index that is away is to be told soon.
     arguments.extend(texts(["--retries", "1", "--timeout", "30"]));
     arguments.extend(texts(["--proxy", &format!("http://127.0.0.1:{PROXY_PORT}")]));
     arguments.extend(texts(["--index-url", source.index.for_installer()]));

@@ -5,16 +5,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { FLAGS, GUEST, frame } from "./test_host.mjs";
 
-const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
-const FLAGS = [
-  "--no-warnings",
-  "--no-force-async-hooks-checks",
-  "--expose-internals",
-  "--experimental-vm-modules",
-  "--experimental-import-meta-resolve",
-];
 const workspace = mkdtempSync(join(tmpdir(), "codexec-node-"));
 after(() => rmSync(workspace, { recursive: true }));
 mkdirSync(join(workspace, "node_modules/pack"), { recursive: true });
@@ -26,13 +18,6 @@ writeFileSync(join(workspace, "node_modules/pack/i.mjs"), "export default 'impor
 writeFileSync(join(workspace, "node_modules/pack/r.cjs"), "module.exports = 'required'");
 writeFileSync(join(workspace, "lib.mjs"), "export const three = 3;\nexport const boom = () => {\n  throw new Error('in lib');\n};");
 writeFileSync(join(workspace, "data.json"), '{"a":1}');
-
-const frame = (value) => {
-  const body = Buffer.from(JSON.stringify(value));
-  const header = Buffer.alloc(4);
-  header.writeUInt32LE(body.length);
-  return Buffer.concat([header, body]);
-};
 
 const echo = (ask) => ({ Ok: ask });
 

@@ -5,16 +5,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { FLAGS, GUEST, frame } from "./test_host.mjs";
 
-const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
-const FLAGS = [
-  "--no-warnings",
-  "--no-force-async-hooks-checks",
-  "--expose-internals",
-  "--experimental-vm-modules",
-  "--experimental-import-meta-resolve",
-];
 const workspace = mkdtempSync(join(tmpdir(), "codexec-node-"));
 const opened = [];
 afterEach(() => {
@@ -24,13 +16,6 @@ after(() => rmSync(workspace, { recursive: true }));
 mkdirSync(join(workspace, "node_modules/pack"), { recursive: true });
 writeFileSync(join(workspace, "node_modules/pack/package.json"), '{"name":"pack","main":"r.cjs"}');
 writeFileSync(join(workspace, "node_modules/pack/r.cjs"), "exports.url = () => new URL('http://a/b').host; exports.n = 0");
-
-const frame = (value) => {
-  const body = Buffer.from(JSON.stringify(value));
-  const header = Buffer.alloc(4);
-  header.writeUInt32LE(body.length);
-  return Buffer.concat([header, body]);
-};
 
 /** A guest that is kept. `cell` gives `{ ending, out, err, asks }` of one; `interrupt` stops it. */
 const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {

@@ -86,6 +86,7 @@ struct Run {
 impl Run {
     fn step(&mut self, bench: &mut Bench, step: &Value) {
         match step["op"].as_str().expect("an op") {
+            // The case itself: what a thread of an earlier cell writes meanwhile.
             "sleep" => {
                 std::thread::sleep(Duration::from_millis(step["ms"].as_u64().expect("a number")));
             }

@@ -1,10 +1,8 @@
 //! Clients that nobody here wrote use the toolset.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
-use crate::clients::Inspector;
+use crate::clients::{Inspector, run_sdk};
 use crate::support::{codexec, world};
 
 const SDK: &str = include_str!("sdk.py");
@@ -21,14 +19,7 @@ fn the_python_sdk_uses_sessions_scripts_and_logs() {
         "args": ["serve", "--toolset", "codexec", "--mcp-config", servers],
         "env": {"HOME": home.path(), "CODEXEC_HOME": home.path().join("state"), "PATH": path},
     });
-    let output = Command::new(world.join("venv/bin/python"))
-        .args(["-c", SDK, &plan.to_string()])
-        .current_dir(home.path())
-        .env("HOME", home.path())
-        .output()
-        .expect("the client runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let saw: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"));
+    let saw = run_sdk(&world, home.path(), SDK, &plan);
     let expected = json!({
         "tools": [
             "execute_code", "start_session", "send_to_session", "close_session", "list_sessions",

@@ -1,9 +1,9 @@
 use std::path::Path;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::{Seed, like};
+use crate::attacks::host::within;
 use crate::support::PATIENCE;
 
 #[test]
@@ -90,22 +90,19 @@ fn whoever_asks_is_written_down() {
 
 /// The lines of the one file whose name begins so, once there are that many.
 fn entries(folder: &Path, prefix: &str, count: usize) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
+    let mut text = String::new();
+    let has_them = || {
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let is_it = |name: &str| name.starts_with(prefix) && name.ends_with(".jsonl");
         let file = files
             .map(|file| file.path())
             .find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_it));
-        let text = file.map(|path| std::fs::read_to_string(path).expect("readable"));
-        let text = text.unwrap_or_default();
-        if text.lines().count() >= count && text.ends_with('\n') {
-            let entry = |line: &str| serde_json::from_str(line).expect("a line is JSON");
-            return text.lines().map(entry).collect();
-        }
-        assert!(begun.elapsed() < PATIENCE, "{prefix} has too few lines: {text}");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+        text =
+            file.map(|path| std::fs::read_to_string(path).expect("readable")).unwrap_or_default();
+        text.lines().count() >= count && text.ends_with('\n')
+    };
+    assert!(within(PATIENCE, has_them), "{prefix} has too few lines: {text}");
+    text.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
 }
 
 #[test]

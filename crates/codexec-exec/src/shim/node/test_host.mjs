@@ -1,0 +1,18 @@
+// What the tests of the guest have of a host.
+import { fileURLToPath } from "node:url";
+
+export const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
+export const FLAGS = [
+  "--no-warnings",
+  "--no-force-async-hooks-checks",
+  "--expose-internals",
+  "--experimental-vm-modules",
+  "--experimental-import-meta-resolve",
+];
+
+export const frame = (value) => {
+  const body = Buffer.from(JSON.stringify(value));
+  const header = Buffer.alloc(4);
+  header.writeUInt32LE(body.length);
+  return Buffer.concat([header, body]);
+};
