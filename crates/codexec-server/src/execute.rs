@@ -124,7 +124,6 @@ impl App {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
         self.records.flush().await;
-        self.records.flush().await;
         self.gateway.shutdown().await;
     }
 

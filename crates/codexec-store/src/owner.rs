@@ -2,16 +2,30 @@
 //!
 //! Every server process holds a lock on a file of its own for as long as it lives. The kernel
 //! lets go of the lock when the process dies, however it dies, so nobody needs a heartbeat, and
-//! a process that got the pid of a dead one is not taken for it. The file is opened
-//! close-on-exec: a child that is started does not keep its parent's lock.
+//! a process that got the pid of a dead one is not taken for it.
+//!
+//! It is a lock of the process, not of the open file: a child that was just forked and has not
+//! become another program yet would keep the latter for its dead parent. Such locks are not seen
+//! by the process that has them, and are gone when it closes any descriptor of the file; so a
+//! process knows its own by name, and opens none of them twice.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    collections::BTreeSet,
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     process,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use nix::{
+    fcntl::{FcntlArg, fcntl},
+    libc,
+};
+
+/// The owners that this process is.
+static OURS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Where the lock files are.
 #[derive(Clone, Debug)]
@@ -22,7 +36,7 @@ pub(crate) struct Folder(PathBuf);
 pub(crate) struct Owner {
     pub(crate) id: String,
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Folder {
@@ -48,11 +62,12 @@ impl Folder {
         // Locked before it gets the name that others look for: they never see it unlocked.
         let unborn = folder.join(format!("{id}.new"));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unborn)?;
-        file.try_lock()?;
+        fcntl(&file, FcntlArg::F_SETLK(&whole_file()))?;
         writeln!(file, "pid {}", process::id())?;
         let path = folder.join(file_name(&id));
+        ours().insert(id.clone());
         fs::rename(&unborn, &path)?;
-        Ok(Owner { id, path, _lock: file })
+        Ok(Owner { id, path, lock: file })
     }
 
     /// In doubt it is alive: a row that stays `running` too long does less harm than one that
@@ -60,8 +75,8 @@ impl Folder {
     pub(crate) fn is_alive(&self, id: &str) -> bool {
         let Folder(folder) = self;
         // No owner has such a name, and a name out of a file must not become a path.
-        let is_ours = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
-        is_ours && is_locked(&folder.join(file_name(id)))
+        let is_name = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+        is_name && (ours().contains(id) || is_locked(&folder.join(file_name(id))))
     }
 
     /// Removes the files of servers that were killed. Their rows need them no more: an owner
@@ -70,7 +85,8 @@ impl Folder {
         let Folder(folder) = self;
         let Ok(entries) = fs::read_dir(folder) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
-            if path.extension().is_some_and(|end| end == "lock") && !is_locked(&path) {
+            let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            if path.extension().is_some_and(|end| end == "lock") && !self.is_alive(id) {
                 let _ = fs::remove_file(&path);
             }
         }
@@ -80,19 +96,33 @@ impl Folder {
 impl Drop for Owner {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        ours().remove(&self.id);
     }
+}
+
+fn ours() -> MutexGuard<'static, BTreeSet<String>> {
+    OURS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn file_name(id: &str) -> String {
     format!("{id}.lock")
 }
 
+/// Whether another process has it locked.
 fn is_locked(path: &Path) -> bool {
-    match File::open(path) {
-        Ok(file) => match file.try_lock() {
-            Ok(()) => false,
-            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => true,
-        },
-        Err(err) => err.kind() != io::ErrorKind::NotFound,
-    }
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(err) => return err.kind() != io::ErrorKind::NotFound,
+    };
+    let mut lock = whole_file();
+    let is_told = fcntl(&file, FcntlArg::F_GETLK(&mut lock));
+    is_told.is_err() || i32::from(lock.l_type) != libc::F_UNLCK
 }
+
+fn whole_file() -> libc::flock {
+    let (l_type, l_whence) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short);
+    libc::flock { l_type, l_whence, l_start: 0, l_len: 0, l_pid: 0 }
+}
+
+#[cfg(test)]
+mod tests;
