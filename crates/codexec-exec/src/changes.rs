@@ -88,7 +88,7 @@ pub(crate) fn difference(before: &Files, after: &Files) -> Changes {
 /// What a guest has done to a workspace of its own since `before`, and what it is like now. New
 /// and changed files are copied to `keep`, as far as there is room for them.
 pub(crate) fn collect(workspace: &OwnedFd, before: &Files, keep: &Path) -> (Changes, Files) {
-    let directory = PathBuf::from(format!("/proc/self/fd/{}", workspace.as_raw_fd()));
+    let directory = path_of(workspace);
     let after = see(&directory);
     let changes = difference(before, &after);
     let mut left = MAX_KEPT_BYTES;
@@ -102,6 +102,15 @@ pub(crate) fn collect(workspace: &OwnedFd, before: &Files, keep: &Path) -> (Chan
         }
     }
     (changes, after)
+}
+
+/// Whether there is nothing in a workspace, which is in memory and waits for no disk.
+pub(crate) fn is_empty(workspace: &OwnedFd) -> bool {
+    fs::read_dir(path_of(workspace)).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn path_of(workspace: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", workspace.as_raw_fd()))
 }
 
 fn copy(from: &Path, keep: &Path, path: &Path) -> io::Result<u64> {

@@ -140,7 +140,7 @@ impl Run {
         };
         if job.is_session {
             run.state = State::Ended(Outcome::Returned(Json::null()));
-            run.kept = Some(Kept::default());
+            run.kept = Some(Kept::new(&run.roots));
         }
         match ToGuest::Start(job).encode() {
             Ok(frame) => run.outbox.push(frame),

@@ -1,8 +1,10 @@
 //! What a whole tree of processes uses, seen from the host: where the kernel has a limit for
 //! single processes only, or none that we may set, this is the limit.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
 use codexec_sandbox::Group;
@@ -17,12 +19,27 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
-impl Used {
+/// Some processes of a session. What the kernel tells about them stays open: it is read after every
+/// cell, and to open it takes longer than to read it.
+#[derive(Default)]
+pub(crate) struct Roots {
+    times: Vec<About>,
+    memory: Option<About>,
+}
+
+impl Roots {
+    pub(crate) fn new(pids: &[i32]) -> Roots {
+        Roots {
+            times: pids.iter().filter_map(|pid| About::open(*pid, "stat")).collect(),
+            memory: pids.last().and_then(|pid| About::open(*pid, "status")),
+        }
+    }
+
     /// What these have used, and what the last of them holds; their children not.
-    pub(crate) fn of(roots: &[i32]) -> Used {
-        let times = roots.iter().filter_map(|pid| Time::of(*pid));
+    pub(crate) fn used(&self) -> Used {
+        let times = self.times.iter().filter_map(Time::of);
         let cpu = times.map(|time| time.own + time.buried).sum();
-        Used { cpu, memory_bytes: roots.last().map_or(0, |pid| own_memory_bytes(*pid)) }
+        Used { cpu, memory_bytes: self.memory.as_ref().map_or(0, own_memory_bytes) }
     }
 }
 
@@ -34,38 +51,48 @@ pub(crate) struct Watch {
     /// The own time of every process that was seen, by its id and start. Of a child that nobody
     /// waits for, the kernel tells nobody else.
     seen: HashMap<(i32, u64), Duration>,
-    /// How many processes there were at the last look.
-    count: usize,
+    /// Who was there at the last look.
+    last: Vec<i32>,
+    /// Those, if the same were there the time before.
+    settled: Option<Roots>,
 }
 
 impl Watch {
     pub(crate) fn new(roots: Vec<i32>) -> Watch {
-        let base_bytes = roots.last().map_or(0, |pid| own_memory_bytes(*pid));
-        Watch { roots, base_bytes, seen: HashMap::new(), count: 0 }
+        let base_bytes = roots.last().map_or(0, |pid| memory_bytes_of(*pid));
+        Watch { roots, base_bytes, seen: HashMap::new(), last: Vec::new(), settled: None }
     }
 
-    /// Whether there was nothing but the roots at the last look.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.count == self.roots.len()
+    /// What they have used where nobody came or went lately. To look at a tree costs as much as a
+    /// short cell, and most have the same processes all the time.
+    pub(crate) fn used_if_settled(&self) -> Option<Used> {
+        self.settled.as_ref().map(Roots::used)
     }
 
     pub(crate) fn used(&mut self, group: Option<&Group>) -> Used {
         let tree = tree(&self.roots);
-        self.count = tree.len();
+        if tree != self.last {
+            self.settled = None;
+        } else if self.settled.is_none() {
+            self.settled = Some(Roots::new(&tree));
+        }
         let mut with_buried = Duration::ZERO;
         for pid in &tree {
-            let Some(time) = Time::of(*pid) else { continue };
+            let Some(time) = About::open(*pid, "stat").and_then(|about| Time::of(&about)) else {
+                continue;
+            };
             with_buried += time.own + time.buried;
             if self.seen.len() < MAX_SEEN {
                 self.seen.insert((*pid, time.start), time.own);
             }
         }
         let cpu = with_buried.max(self.seen.values().sum());
-        let own = |pid: &i32| own_memory_bytes(*pid).saturating_sub(self.base_bytes);
+        let own = |pid: &i32| memory_bytes_of(*pid).saturating_sub(self.base_bytes);
         let memory_bytes = match group {
             Some(group) => group.own_memory_bytes(),
             None => tree.iter().map(own).sum(),
         };
+        self.last = tree;
         Used { cpu, memory_bytes }
     }
 }
@@ -95,26 +122,57 @@ struct Time {
 }
 
 impl Time {
-    fn of(pid: i32) -> Option<Time> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    fn of(stat: &About) -> Option<Time> {
+        let mut room = [0; ABOUT_BYTES];
+        let stat = stat.read(&mut room)?;
         // The name in parentheses may hold anything; what follows its end is regular.
         let (_, after) = stat.rsplit_once(") ")?;
-        let fields: Vec<u64> = after.split(' ').map(|field| field.parse().unwrap_or(0)).collect();
-        let &[user, system, child_user, child_system] = fields.get(11..15)? else { return None };
+        let mut fields = after.split(' ').skip(11).map(|field| field.parse::<u64>().unwrap_or(0));
+        let mut ticks = || Some(fields.next()? + fields.next()?);
+        let (own, buried) = (ticks()?, ticks()?);
+        let start = fields.nth(4)?;
         let time = |ticks: u64| Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND);
-        let (own, buried) = (time(user + system), time(child_user + child_system));
-        Some(Time { start: *fields.get(19)?, own, buried })
+        Some(Time { start, own: time(own), buried: time(buried) })
     }
 }
 
 /// On every Linux that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-fn own_memory_bytes(pid: i32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+fn memory_bytes_of(pid: i32) -> u64 {
+    About::open(pid, "status").as_ref().map_or(0, own_memory_bytes)
+}
+
+fn own_memory_bytes(status: &About) -> u64 {
+    let mut room = [0; ABOUT_BYTES];
+    let status = status.read(&mut room).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
     };
     (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) * 1024
 }
+
+/// Longer than what the kernel tells about a process.
+const ABOUT_BYTES: usize = 4096;
+
+/// What the kernel tells about one process, and never about another that has its id later.
+struct About(File);
+
+impl About {
+    fn open(pid: i32, file: &str) -> Option<About> {
+        File::open(format!("/proc/{pid}/{file}")).ok().map(About)
+    }
+
+    /// One read gives all of it.
+    ///
+    /// THREAT[RES-2]: a guest chooses the name of its process, which stands in there and need not
+    /// be UTF-8. It is counted all the same.
+    fn read<'a>(&self, room: &'a mut [u8; ABOUT_BYTES]) -> Option<Cow<'a, str>> {
+        let bytes = self.0.read_at(room, 0).ok()?;
+        Some(String::from_utf8_lossy(room.get(..bytes)?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@
 mod place;
 
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,24 +78,18 @@ impl Group {
 
     /// How often the kernel has killed a process of this group for want of memory.
     pub fn oom_kills(&self) -> u64 {
-        let text = fs::read_to_string(self.base.place.oom_file(self.number)).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+        number_after("oom_kill ", &self.base.place.oom_file(self.number))
     }
 
     /// How often a process or thread could not be started because there were too many.
     pub fn refused_processes(&self) -> u64 {
-        let text = fs::read_to_string(self.base.place.pids_file(self.number)).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("max "));
-        line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+        number_after("max ", &self.base.place.pids_file(self.number))
     }
 
     /// The memory that its processes have made their own; files do not count.
     pub fn own_memory_bytes(&self) -> u64 {
         let (file, key) = self.base.place.memory_stat(self.number);
-        let text = fs::read_to_string(file).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix(key));
-        line.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0)
+        number_after(key, &file)
     }
 
     /// The most memory that it has held since the last [`Group::forget_peak`], where the kernel
@@ -149,6 +143,17 @@ impl Drop for Base {
             std::thread::sleep(Duration::from_millis(4));
         }
     }
+}
+
+/// The number behind this word, at the beginning of a line; 0 if there is none. One read gives the
+/// whole file: this is done after every cell.
+fn number_after(word: &str, file: &Path) -> u64 {
+    let mut room = [0; 8192];
+    let read = fs::File::open(file).and_then(|mut file| file.read(&mut room));
+    let text = room.get(..read.unwrap_or_default()).unwrap_or_default();
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(word));
+    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 fn write(file: &Path, value: &str) -> io::Result<()> {

@@ -234,6 +234,15 @@ impl App {
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
         let mut asks = FuturesUnordered::new();
+        // Made once: a guest may have thousands of events.
+        let broken_off = async {
+            tokio::select! {
+                () = client.cancel.cancelled() => {}
+                () = closing.cancelled() => {}
+                () = self.stopping.cancelled() => {}
+            }
+        };
+        let mut broken_off = std::pin::pin!(broken_off);
         loop {
             tokio::select! {
                 event = run.next() => match event {
@@ -255,9 +264,7 @@ impl App {
                     0 => run.go_on(),
                     _ => run.wait(),
                 },
-                () = client.cancel.cancelled() => return ended(run, trace).await,
-                () = closing.cancelled() => return ended(run, trace).await,
-                () = self.stopping.cancelled() => return ended(run, trace).await,
+                () = &mut broken_off => return ended(run, trace).await,
             }
         }
     }

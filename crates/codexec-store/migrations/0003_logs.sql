@@ -25,7 +25,7 @@ ALTER TABLE executions ADD COLUMN kind TEXT GENERATED ALWAYS AS (CASE
 UPDATE executions SET end_number = seq WHERE status <> 'running';
 
 -- How far the search index has read, and everything that a search without a text looks at, so that
--- no long row is read for either. What runs stands in `executions_running`.
+-- no long row is read for either. What runs stands in `unlogged`.
 CREATE INDEX executions_seek ON executions (end_number, started_ms, language, kind, session)
 WHERE end_number IS NOT NULL;
 CREATE INDEX executions_session ON executions (session) WHERE session IS NOT NULL;
@@ -79,7 +79,8 @@ CREATE TABLE session_packages (
 
 CREATE INDEX session_packages_of ON session_packages (session);
 
--- What does not stand in a log file yet. Its owner writes it there; when that one died, anybody.
+-- What does not stand in a log file yet: whatever runs, what has ended since a moment ago, and lines
+-- of sessions. Its owner writes it there; when that one died, anybody.
 CREATE TABLE unlogged (
     number    INTEGER PRIMARY KEY,
     owner     TEXT    NOT NULL,
@@ -89,12 +90,16 @@ CREATE TABLE unlogged (
     line      TEXT
 ) STRICT;
 
--- In a trigger, so that an end and this are one statement.
-CREATE TRIGGER executions_end AFTER UPDATE OF status ON executions
-WHEN OLD.status = 'running' AND NEW.status <> 'running'
+-- In a trigger, so that a beginning and this are one statement.
+CREATE TRIGGER executions_begin AFTER INSERT ON executions WHEN NEW.status = 'running'
 BEGIN
     INSERT INTO unlogged (owner, execution) VALUES (NEW.owner, NEW.seq);
 END;
+
+INSERT INTO unlogged (owner, execution)
+SELECT owner, seq FROM executions WHERE status = 'running';
+-- What runs is found there now: an index costs two pages of every execution.
+DROP INDEX executions_running;
 
 -- The last end whose execution was removed: numbers of ends are never used again.
 CREATE TABLE removed (end_number INTEGER NOT NULL) STRICT;

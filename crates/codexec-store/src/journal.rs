@@ -1,9 +1,9 @@
 //! The log files: `executions-<day>.jsonl` and `session-<id>.jsonl`, a line for each entry.
 //!
 //! The rows are the truth, and the files follow. What is not in them yet stands in the table
-//! `unlogged`, in the order of the files, and leaves it after its line was written. Whoever dies in
-//! between leaves it there; whoever finds it looks into the file first. So every entry is in its
-//! file exactly once.
+//! `unlogged` from its beginning on, and leaves it after it ended and its line was written.
+//! Whoever dies in between leaves it there; whoever finds it looks into the file first. So every
+//! entry is in its file exactly once.
 
 mod file;
 mod prune;
@@ -11,7 +11,7 @@ mod prune;
 pub(crate) use prune::{is_regular, without};
 
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::{DirBuilder, File, OpenOptions},
     io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt},
@@ -30,14 +30,18 @@ const GROUP: u32 = 256;
 /// And about how much of them.
 const GROUP_BYTES: usize = 4 << 20;
 
+/// The entries of these owners, but not those of executions that still run.
+const DUE: &str = "unlogged WHERE owner IN (SELECT value FROM json_each(?1))
+    AND NOT EXISTS (SELECT 1 FROM executions WHERE seq = execution AND status = 'running')";
+
 #[derive(Debug)]
 pub(crate) struct Journal {
     folder: PathBuf,
     owner: Arc<str>,
     owners: owner::Folder,
     durability: Durability,
-    /// Up to this number of ours a line may be in its file although it stands in `unlogged`.
-    unsure_up_to: i64,
+    /// Of these of ours a line may be in its file although they stand in `unlogged`.
+    unsure: BTreeSet<i64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +76,7 @@ impl Journal {
         durability: Durability,
     ) -> Journal {
         let folder = database.with_file_name("logs");
-        Journal { folder, owner, owners, durability, unsure_up_to: 0 }
+        Journal { folder, owner, owners, durability, unsure: BTreeSet::new() }
     }
 
     /// Writes all that is ours to write. With `take_over`, also what servers that died left.
@@ -89,28 +93,31 @@ impl Journal {
             }
             let _alone = self.lock()?;
             // Read again: until now somebody else may have written it.
-            let pending = pending(reader, &owners)?;
-            if pending.is_empty() {
+            let (numbers, files) = self.group(reader, &owners)?;
+            if numbers.is_empty() {
                 return Ok(());
             }
-            self.write_group(reader, database, pending)?;
+            self.write_group(database, &numbers, &files)?;
         }
     }
 
-    fn write_group(
-        &mut self,
+    /// What is to be written next: the numbers of entries, and their lines.
+    fn group(
+        &self,
         reader: &Connection,
-        database: &Database,
-        pending: Vec<Pending>,
-    ) -> Result<(), JournalError> {
+        owners: &[String],
+    ) -> Result<(Vec<i64>, Vec<Lines>), JournalError> {
+        // One for all that is read: its start and end cost as much as a row.
+        let _reading = reader.unchecked_transaction()?;
         let mut files: Vec<Lines> = Vec::new();
         let (mut numbers, mut bytes) = (Vec::new(), 0);
-        for pending in pending {
+        for pending in pending(reader, owners)? {
             if bytes > GROUP_BYTES {
                 break;
             }
             numbers.push(pending.number);
-            let may_be_there = pending.number <= self.unsure_up_to || *pending.owner != *self.owner;
+            let may_be_there =
+                self.unsure.contains(&pending.number) || *pending.owner != *self.owner;
             let Some((name, known_by, line)) = rendered(reader, pending)? else { continue };
             bytes += line.len();
             let line = (known_by, line, may_be_there);
@@ -119,18 +126,25 @@ impl Journal {
                 None => files.push(Lines { name, lines: vec![line] }),
             }
         }
-        let last = numbers.last().copied().unwrap_or_default();
-        let unsure_up_to = self.unsure_up_to;
-        self.unsure_up_to = last.max(unsure_up_to);
-        for file in &files {
+        Ok((numbers, files))
+    }
+
+    fn write_group(
+        &mut self,
+        database: &Database,
+        numbers: &[i64],
+        files: &[Lines],
+    ) -> Result<(), JournalError> {
+        self.unsure.extend(numbers);
+        for file in files {
             self.append(file)?;
         }
         let mut open = database.lock();
-        let list = serde_json::to_string(&numbers).unwrap_or_default();
+        let list = serde_json::to_string(numbers).unwrap_or_default();
         let sql = "DELETE FROM unlogged WHERE number IN (SELECT value FROM json_each(?1))";
         open.conn.prepare_cached(sql)?.execute([list])?;
         open.checkpointer.committed();
-        self.unsure_up_to = if last >= unsure_up_to { 0 } else { unsure_up_to };
+        self.unsure.retain(|number| !numbers.contains(number));
         Ok(())
     }
 
@@ -166,10 +180,9 @@ impl Journal {
     }
 
     fn is_any(&self, reader: &Connection, owners: &[String]) -> Result<bool, JournalError> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM unlogged
-                   WHERE owner IN (SELECT value FROM json_each(?1)))";
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {DUE})");
         let owners = serde_json::to_string(owners).unwrap_or_default();
-        Ok(reader.prepare_cached(sql)?.query_row([owners], |row| row.get(0))?)
+        Ok(reader.prepare_cached(&sql)?.query_row([owners], |row| row.get(0))?)
     }
 
     /// Waits until nobody else writes log files; that ends when the file is dropped.
@@ -196,10 +209,10 @@ pub(crate) fn lock(folder: &Path) -> io::Result<File> {
 }
 
 fn pending(reader: &Connection, owners: &[String]) -> Result<Vec<Pending>, JournalError> {
-    let mut statement = reader.prepare_cached(
-        "SELECT number, owner, execution, session, line FROM unlogged
-         WHERE owner IN (SELECT value FROM json_each(?1)) ORDER BY number LIMIT ?2",
-    )?;
+    let sql = format!(
+        "SELECT number, owner, execution, session, line FROM {DUE} ORDER BY number LIMIT ?2"
+    );
+    let mut statement = reader.prepare_cached(&sql)?;
     let owners = serde_json::to_string(owners).unwrap_or_default();
     let rows = statement.query_map(rusqlite::params![owners, GROUP], |row| {
         Ok(Pending {

@@ -36,7 +36,7 @@ pub(crate) struct Folder(PathBuf);
 pub(crate) struct Owner {
     pub(crate) id: String,
     path: PathBuf,
-    lock: File,
+    _lock: File,
 }
 
 impl Folder {
@@ -67,7 +67,7 @@ impl Folder {
         let path = folder.join(file_name(&id));
         ours().insert(id.clone());
         fs::rename(&unborn, &path)?;
-        Ok(Owner { id, path, lock: file })
+        Ok(Owner { id, path, _lock: file })
     }
 
     /// In doubt it is alive: a row that stays `running` too long does less harm than one that

@@ -21,6 +21,10 @@ pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, messag
     ended_ms, duration_us, tool_calls, posture, peak_memory_bytes, cpu_us, limits_met, exit_code, \
     images, session, script, script_version";
 
+/// What runs is in no log file, so that no other row is looked at.
+pub(crate) const IS_RUNNING: &str =
+    "seq IN (SELECT execution FROM unlogged) AND status = 'running'";
+
 pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Execution>> {
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     let seq: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
@@ -44,12 +48,13 @@ pub(crate) fn recent(conn: &Connection, limit: u32) -> Result<Vec<Summary>> {
     conn.prepare_cached(&sql)?.query_map([limit], summary)?.collect()
 }
 
-/// Both from small indexes: no long row is read.
+/// From few rows and a small index.
 pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
-    let mut statement = conn.prepare_cached(
-        "SELECT (SELECT count(*) FROM executions WHERE status = 'running'),
-             (SELECT count(*) FROM executions)",
-    )?;
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM executions WHERE {IS_RUNNING}),
+             (SELECT count(*) FROM executions)"
+    );
+    let mut statement = conn.prepare_cached(&sql)?;
     statement.query_row([], |row| {
         let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
         Ok(Counts { running: running.unsigned_abs(), total: total.unsigned_abs() })
@@ -58,8 +63,8 @@ pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
 
 /// Ends what dead servers left running.
 pub(crate) fn interrupt(conn: &Connection, owners: &owner::Folder, now: SystemTime) -> Result<u64> {
-    let mut running =
-        conn.prepare_cached("SELECT seq, owner FROM executions WHERE status = 'running'")?;
+    let sql = format!("SELECT seq, owner FROM executions WHERE {IS_RUNNING}");
+    let mut running = conn.prepare_cached(&sql)?;
     let running: Vec<(i64, String)> =
         running.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_>>()?;
     let mut end = conn.prepare_cached(concat!(

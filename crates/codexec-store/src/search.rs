@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 use crate::{
     index,
     query::{Found, LogPage, LogQuery},
-    read::{SUMMARY, summary},
+    read::{IS_RUNNING, SUMMARY, summary},
 };
 
 /// How many a page has at most.
@@ -106,10 +106,8 @@ fn ended(filter: &Filter<'_>, words: Option<&str>) -> (&'static str, String) {
 
 /// The newest first. There are never many.
 fn running(conn: &Connection, filter: &Filter<'_>) -> Result<Vec<i64>> {
-    let terms = [&["status = 'running'"], &*filter.all()].concat().join(" AND ");
-    let sql = format!(
-        "SELECT seq FROM executions INDEXED BY executions_running WHERE {terms} ORDER BY seq DESC"
-    );
+    let terms = [&[IS_RUNNING], &*filter.all()].concat().join(" AND ");
+    let sql = format!("SELECT seq FROM executions WHERE {terms} ORDER BY seq DESC");
     let mut values = filter.values();
     values.retain(|(name, _)| terms.contains(name));
     conn.prepare_cached(&sql)?.query_map(&*values, |row| row.get(0))?.collect()

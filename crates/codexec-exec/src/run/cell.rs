@@ -17,7 +17,7 @@ use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
 use crate::changes::{self, Files};
 use crate::clock::Clock;
 use crate::judge::Evidence;
-use crate::watch::Used;
+use crate::watch::Roots;
 use crate::zygote;
 
 /// How long a cell that was told to stop may take for it.
@@ -34,8 +34,19 @@ pub(super) struct Kept {
     pub(super) cpu_before: Duration,
     /// When that was looked at.
     pub(super) looked: Option<Instant>,
+    /// And what they held.
+    pub(super) memory_bytes: u64,
+    pub(super) roots: Roots,
     /// Its workspace after the last cell.
     files: Files,
+}
+
+impl Kept {
+    /// Of a worker that has done nothing yet.
+    pub(super) fn new(roots: &[i32]) -> Kept {
+        let roots = Roots::new(roots);
+        Kept { memory_bytes: roots.used().memory_bytes, roots, ..Kept::default() }
+    }
 }
 
 impl Run {
@@ -173,7 +184,7 @@ impl Run {
             exit: None,
             status: None,
             ran_out_of_memory: false,
-            peak_bytes: Used::of(&self.roots).memory_bytes,
+            peak_bytes: self.kept.as_ref().map_or(0, |kept| kept.roots.used().memory_bytes),
             memory_bytes: self.limits.memory_bytes,
         }
     }
@@ -209,6 +220,11 @@ impl Run {
         let (Some(home), Some(kept)) = (&self.home, &mut self.kept) else {
             return Changes::default();
         };
+        // Most cells leave no files; waking a thread to see that takes as long as a short cell.
+        let is_bare = self.user_dir.is_none() && kept.files.is_empty();
+        if is_bare && changes::is_empty(&home.workspace) {
+            return Changes::default();
+        }
         let Ok(workspace) = home.workspace.try_clone() else { return Changes::default() };
         let (before, user_dir) = (std::mem::take(&mut kept.files), self.user_dir.take());
         let look = move || {

@@ -9,7 +9,7 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{Heard, Over, Run, SLACK_BYTES, State, heard};
-use crate::watch::{Used, Watch};
+use crate::watch::Watch;
 
 /// How often a session is looked at while nobody uses it.
 pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
@@ -98,14 +98,9 @@ impl Run {
         }
     }
 
-    /// What its processes hold now.
-    pub fn memory_bytes(&mut self) -> u64 {
-        // Limits leave out what every guest of a language has from the start; this does not.
-        let all = Used::of(&self.roots).memory_bytes;
-        match self.home {
-            Some(_) => self.used().memory_bytes.max(all),
-            None => all,
-        }
+    /// What its processes held at the end of the last cell, or when it was opened.
+    pub fn memory_bytes(&self) -> u64 {
+        self.kept.as_ref().map_or(0, |kept| kept.memory_bytes)
     }
 
     /// The guest's first process as the host knows it, or the one nearest above it.
@@ -115,15 +110,27 @@ impl Run {
 
     /// From here on, for a cell or for the time without one.
     pub(super) fn start_counting(&mut self) {
-        // To look at a tree costs as much as a short cell. Most have no children.
-        let is_alone = self.watch.as_ref().is_some_and(Watch::is_alone);
-        let used =
-            if self.home.is_none() || is_alone { Used::of(&self.roots) } else { self.used() };
+        let Some(kept) = &self.kept else { return };
+        let settled = self.watch.as_ref().and_then(Watch::used_if_settled);
+        let (used, held_bytes) = match (&self.home, settled) {
+            (None, _) => {
+                let used = kept.roots.used();
+                (used, used.memory_bytes)
+            }
+            (Some(_), Some(used)) => (used, used.memory_bytes),
+            (Some(_), None) => {
+                let own_bytes = kept.roots.used().memory_bytes;
+                let used = self.used();
+                // Limits leave out what every guest of a language has from the start.
+                (used, used.memory_bytes.max(own_bytes))
+            }
+        };
         let Some(kept) = &mut self.kept else { return };
         let cpu = used.cpu.saturating_sub(kept.cpu_before);
         self.usage.cpu = self.usage.cpu.max(cpu);
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
         kept.cpu_before = used.cpu;
+        kept.memory_bytes = held_bytes;
         kept.looked = Some(Instant::now());
     }
 

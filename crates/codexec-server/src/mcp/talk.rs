@@ -67,6 +67,8 @@ impl Talk {
         context: &RequestContext<RoleServer>,
         parked: &Parked,
     ) -> Result<CallToolResponse, ErrorData> {
+        // Most clients do not ask for it; then no time is spent on it either.
+        let is_watched = context.meta.get_progress_token().is_some();
         let said = loop {
             let question = tokio::select! {
                 said = &mut self.running => break said,
@@ -76,7 +78,7 @@ impl Talk {
                     // An execution that was begun is also finished.
                     break self.running.await;
                 }
-                progress = self.watched.next() => {
+                progress = self.watched.next(), if is_watched => {
                     tell(context, progress).await;
                     continue;
                 }

@@ -68,7 +68,7 @@ pub(crate) struct Turn {
 }
 
 impl Session {
-    pub(super) fn new(opening: Opening, mut run: Run) -> Session {
+    pub(super) fn new(opening: Opening, run: Run) -> Session {
         let Opening { id, principal, language, name, folder, place } = opening;
         let now = (Instant::now(), SystemTime::now());
         Session {

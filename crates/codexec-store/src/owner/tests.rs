@@ -58,9 +58,11 @@ fn child_claims_and_waits_to_be_killed() {
     drop(folder.alone().unwrap());
     let owner = folder.claim(BITS).unwrap();
     // Any child has all files of its parent until it becomes another program; this one keeps one.
-    let mut child = Command::new("cat").stdout(owner.lock.try_clone().unwrap()).spawn().unwrap();
-    // To hand it over a copy was closed, and the lock went with it.
-    fcntl(&owner.lock, FcntlArg::F_SETLK(&whole_file())).unwrap();
+    let open = || OpenOptions::new().write(true).open(&owner.path).unwrap();
+    let mut child = Command::new("cat").stdout(open()).spawn().unwrap();
+    // What was handed over was closed here, and the lock went with it.
+    let file = open();
+    fcntl(&file, FcntlArg::F_SETLK(&whole_file())).unwrap();
     println!("\nchild is ready");
     let _ = std::io::stdin().read(&mut [0]);
     child.wait().unwrap();
