@@ -94,9 +94,6 @@
   own.invalidArgs = invalidArgs;
   own.argsText = argsText;
 
-  own.invalidArgs = invalidArgs;
-  own.argsText = argsText;
-
   // Calls that await their answer, by id.
   const pending = { __proto__: null };
   let pendingCount = 0;
