@@ -19,7 +19,8 @@ use crate::answers::Answers;
 use crate::client::{Inside, MAX_DEPTH};
 use crate::sessions::{Session, Turn};
 use crate::{
-    Client, ExecuteError, Images, InForce, Records, SessionError, SessionSettings, Sessions, Wanted,
+    Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings, Sessions,
+    Wanted,
 };
 
 /// The parts of the server. One per process.
@@ -31,6 +32,7 @@ pub struct App {
     pub sessions: Sessions,
     pub scripts: Library,
     pub packages: Packages,
+    pub seeds: Seeds,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -106,9 +108,15 @@ impl App {
             records,
             sessions,
             scripts,
+            seeds: Seeds::default(),
             stopping,
             executions,
         }
+    }
+
+    pub fn with_seeds(mut self, seeds: Seeds) -> App {
+        self.seeds = seeds;
+        self
     }
 
     /// Ends everything: executions first, each with its record, then the sessions, then the

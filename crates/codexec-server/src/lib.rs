@@ -17,6 +17,7 @@ pub mod own;
 mod plain;
 mod records;
 mod reply;
+mod seeds;
 mod sessions;
 mod snapshots;
 mod tool_text;
@@ -32,6 +33,7 @@ pub use images::Images;
 pub use in_force::InForce;
 pub use records::Records;
 pub use reply::{Reply, explanation, failure, reply};
+pub use seeds::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
 pub use sessions::{
     Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions,
 };

@@ -1,10 +1,13 @@
 //! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
 
+mod code_execution_mode;
+mod code_executor;
 mod codexec;
 mod direct;
 mod execute_code;
 mod health;
 mod instructions;
+mod mcpproxy;
 mod raw;
 mod resource;
 mod search_tools;
@@ -100,6 +103,9 @@ impl Server {
         for set in self.toolsets.iter() {
             let tools = match set {
                 Toolset::Codexec => codexec::tools(),
+                Toolset::CodeExecutor => code_executor::tools(),
+                Toolset::CodeExecutionMode => code_execution_mode::tools(),
+                Toolset::Mcpproxy => mcpproxy::tools(),
                 Toolset::Compact => tool::compact(),
                 Toolset::Direct => Vec::new(),
             };
@@ -125,6 +131,17 @@ impl Server {
                 (Toolset::Codexec, name) if codexec::is_script(name) => {
                     return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
                 }
+                (Toolset::CodeExecutor, name) if code_executor::is_one(name) => {
+                    let name = name.to_owned();
+                    return Ok(Ok(code_executor::begin(&self.app, name, arguments, context)));
+                }
+                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_one(name) => {
+                    return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
+                }
+                (Toolset::Mcpproxy, name) if mcpproxy::is_one(name) => {
+                    let name = name.to_owned();
+                    return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
+                }
                 (Toolset::Compact, "execute_code") => {
                     return Ok(Ok(execute_code::begin(&self.app, arguments, context)));
                 }
@@ -138,7 +155,15 @@ impl Server {
                     let name = name.to_owned();
                     return Ok(Ok(direct::begin(&self.app, name, arguments, context)));
                 }
-                (Toolset::Codexec | Toolset::Compact | Toolset::Direct, _) => {}
+                (
+                    Toolset::Codexec
+                    | Toolset::CodeExecutor
+                    | Toolset::CodeExecutionMode
+                    | Toolset::Mcpproxy
+                    | Toolset::Compact
+                    | Toolset::Direct,
+                    _,
+                ) => {}
             }
         }
         Err(ErrorData::invalid_params(self.no_tool(name), None))

@@ -7,6 +7,12 @@ pub enum Toolset {
     Compact,
     /// Sessions, scripts, packages and logs as tools.
     Codexec,
+    /// `executeTypescript`, `executePython`, `health`, as Code Executor MCP has them.
+    CodeExecutor,
+    /// `run_python`, as MCP Server Code Execution Mode has it.
+    CodeExecutionMode,
+    /// `code_execution`, `retrieve_tools`, `call_tool`, as MCPProxy has them.
+    Mcpproxy,
     /// Every upstream tool as `server__tool`.
     Direct,
 }
@@ -27,11 +33,21 @@ pub enum NoToolset {
 
 impl Toolset {
     /// A tool that a seed has promised a shape for comes before another of its name.
-    pub const ALL: [Toolset; 3] = [Toolset::Codexec, Toolset::Compact, Toolset::Direct];
+    pub const ALL: [Toolset; 6] = [
+        Toolset::Codexec,
+        Toolset::CodeExecutor,
+        Toolset::CodeExecutionMode,
+        Toolset::Mcpproxy,
+        Toolset::Compact,
+        Toolset::Direct,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Toolset::Codexec => "codexec",
+            Toolset::CodeExecutor => "code-executor",
+            Toolset::CodeExecutionMode => "code-execution-mode",
+            Toolset::Mcpproxy => "mcpproxy",
             Toolset::Compact => "compact",
             Toolset::Direct => "direct",
         }
@@ -86,7 +102,8 @@ mod tests {
         assert_eq!(Toolsets::parse(["compact"]), Ok(Toolsets::default()));
         assert_eq!(Toolsets::parse([""]), Err(NoToolset::Nothing));
         let unknown = Toolsets::parse(["compact,dircet"]).expect_err("unknown");
-        let sentence = "there is no toolset \"dircet\"; there are codexec, compact, direct";
+        let sentence = "there is no toolset \"dircet\"; there are codexec, code-executor, \
+                        code-execution-mode, mcpproxy, compact, direct";
         assert_eq!(unknown.to_string(), sentence);
     }
 }

@@ -7,13 +7,14 @@ mod guests;
 mod keeping;
 mod limits;
 mod logs;
+mod seeds;
 
 use std::path::{Path, PathBuf};
 
 use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
-use codexec_server::SessionSettings;
+use codexec_server::{Seeds, SessionSettings};
 use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
 
 pub(crate) use file::File;
@@ -40,6 +41,7 @@ pub(crate) struct Config {
     pub(crate) scripts: PathBuf,
     pub(crate) packages: packages::Settings,
     pub(crate) logs: Logs,
+    pub(crate) seeds: Seeds,
 }
 
 /// `tools.allowed`, as written.
@@ -127,6 +129,7 @@ impl Config {
             scripts: keeping::scripts(&file.scripts, place)?,
             packages: keeping::packages(&file.packages, place)?,
             logs: logs::logs(&file.logs)?,
+            seeds: seeds::seeds(place),
         })
     }
 }

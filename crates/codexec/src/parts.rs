@@ -121,7 +121,8 @@ impl Parts {
         };
         let scripts = Library::at(self.config.scripts);
         let (policy, sessions) = (self.config.policy, self.config.sessions);
-        Ok((App::new(policy, workers, self.gateway, records, sessions, scripts), reload))
+        let app = App::new(policy, workers, self.gateway, records, sessions, scripts);
+        Ok((app.with_seeds(self.config.seeds), reload))
     }
 }
 

@@ -1,0 +1,31 @@
+//! The toolset `code-execution-mode`: the tool of MCP Server Code Execution Mode, in its shape.
+
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::Tool;
+use rmcp::service::RequestContext;
+use serde_json::{Map, Value};
+
+use super::codexec::talk;
+use super::content;
+use super::talk::{Said, Talk};
+use crate::{App, Reply};
+
+pub(super) fn tools() -> Vec<Tool> {
+    Vec::new()
+}
+
+pub(super) fn is_one(name: &str) -> bool {
+    ["run_python"].contains(&name)
+}
+
+pub(super) fn begin(
+    app: &Arc<App>,
+    _arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    talk(app, context, |_, _| async {
+        Said::Ours(Box::new(content(Reply::error("not built yet".to_owned()))))
+    })
+}

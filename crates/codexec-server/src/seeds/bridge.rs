@@ -1,0 +1,28 @@
+use std::time::Duration;
+
+/// What the toolset `code-execution-mode` is set to.
+#[derive(Clone, Debug)]
+pub struct BridgeSettings {
+    pub timeout: Duration,
+    pub max_timeout: Duration,
+    pub output: OutputMode,
+}
+
+/// How a result is written for the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputMode {
+    #[default]
+    Compact,
+    /// Where that is shorter.
+    Toon,
+}
+
+impl Default for BridgeSettings {
+    fn default() -> BridgeSettings {
+        BridgeSettings {
+            timeout: Duration::from_secs(30),
+            max_timeout: Duration::from_secs(120),
+            output: OutputMode::default(),
+        }
+    }
+}
