@@ -147,8 +147,12 @@ impl App {
         let policy = self.in_force.policy();
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
+        let sees_all = wanted.sees_all;
         let request = wanted.found(&policy.files).await?;
-        let admitted = policy.admit(request, &self.gateway.server_names())?;
+        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
+        if sees_all {
+            admitted = admitted.seeing(policy.tools.clone());
+        }
         let admitted = within(admitted, client)?;
         // A session does one thing at a time; the wait is nobody's running time.
         let turn = match &session {

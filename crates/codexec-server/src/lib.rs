@@ -22,6 +22,7 @@ mod sessions;
 mod snapshots;
 mod tool_text;
 mod toolset;
+mod toon;
 mod wanted;
 mod working_dir;
 

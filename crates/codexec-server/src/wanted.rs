@@ -18,6 +18,8 @@ pub struct Wanted {
     /// A directory of the user's to work in, as it was written.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
+    /// Whether it may learn of more tools than it may call.
+    pub(crate) sees_all: bool,
     /// Where it runs, if not in a worker of its own.
     pub(crate) session: Option<Arc<Session>>,
     /// The saved script that it is, and which version.
@@ -36,6 +38,7 @@ impl Wanted {
             args: Vec::new(),
             working_dir: None,
             asked: Asked::default(),
+            sees_all: false,
             session: None,
             script: None,
             replayed: None,
