@@ -4,8 +4,10 @@
 //! a worker, an upstream or the database by itself.
 
 mod answers;
+mod audit;
 mod budget;
 mod client;
+mod discovery;
 mod error;
 mod execute;
 mod fields;
