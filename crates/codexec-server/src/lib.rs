@@ -6,6 +6,7 @@
 mod answers;
 mod budget;
 mod client;
+mod code_execution;
 mod error;
 mod execute;
 mod fields;
@@ -27,6 +28,7 @@ mod working_dir;
 
 pub use budget::Budget;
 pub use client::Client;
+pub use code_execution::{Came, CodeExecution, NamedScript};
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
 pub use images::Images;
