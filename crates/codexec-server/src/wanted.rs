@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_types::{Asked, Files, Json, Language, Request};
+use codexec_types::{Asked, Files, Json, Language, Policy, Request};
 
+use crate::discovery::Discovery;
 use crate::sessions::{Replay, Session};
 use crate::working_dir::{DirError, find};
 
@@ -20,6 +21,10 @@ pub struct Wanted {
     pub asked: Asked,
     /// Whether it may learn of more tools than it may call.
     pub(crate) sees_all: bool,
+    /// How the code learns of tools, if that is more than what it may call.
+    pub(crate) discovery: Option<Arc<Discovery>>,
+    /// The directories that this toolset opens, in place of the policy's.
+    pub(crate) files: Option<Files>,
     /// Where it runs, if not in a worker of its own.
     pub(crate) session: Option<Arc<Session>>,
     /// The saved script that it is, and which version.
@@ -39,9 +44,19 @@ impl Wanted {
             working_dir: None,
             asked: Asked::default(),
             sees_all: false,
+            discovery: None,
+            files: None,
             session: None,
             script: None,
             replayed: None,
+        }
+    }
+
+    /// The policy, with the directories of this request.
+    pub(crate) fn policy(&mut self, policy: Arc<Policy>) -> Arc<Policy> {
+        match self.files.take() {
+            Some(files) => Arc::new(Policy { files, ..Policy::clone(&policy) }),
+            None => policy,
         }
     }
 

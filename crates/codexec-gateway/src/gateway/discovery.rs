@@ -317,7 +317,7 @@ impl Gateway {
     }
 
     pub(super) fn patience(&self) -> Instant {
-        Instant::now() + self.inner.shared.settings.catalogue_wait
+        Instant::now() + self.patience
     }
 }
 

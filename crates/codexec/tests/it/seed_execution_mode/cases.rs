@@ -49,7 +49,8 @@ fn every_case_holds() {
 #[test]
 fn the_page_names_every_case_and_no_other() {
     let cases = cases();
-    let names: Vec<&str> = cases.iter().map(|case| case["case"].as_str().expect("a name")).collect();
+    let names: Vec<&str> =
+        cases.iter().map(|case| case["case"].as_str().expect("a name")).collect();
     for name in &names {
         assert!(PAGE.contains(&format!("`{name}`")), "the page does not name {name:?}");
         assert_eq!(names.iter().filter(|other| other == &name).count(), 1, "{name} is there twice");

@@ -116,7 +116,8 @@ fn a_long_line_is_cut_and_kept_whole() {
 #[test]
 fn every_part_has_its_share_of_what_is_shown() {
     let mut client = alone(&json!({}));
-    let code = "import sys\nprint('o' * 50_000)\nprint('e' * 50_000, file=sys.stderr)\n'r' * 50_000";
+    let code =
+        "import sys\nprint('o' * 50_000)\nprint('e' * 50_000, file=sys.stderr)\n'r' * 50_000";
     let ran = run(&mut client, &json!({"code": code}));
     let structured = &ran["structuredContent"];
     assert!(structured.to_string().len() < 12_000, "{}", structured.to_string().len());

@@ -75,7 +75,10 @@ fn it_is_used_only_where_it_is_shorter() {
     let decoded = decode(&[document(&table).expect("a block")]);
     assert_eq!(decoded[0]["result"][19], json!({"identifier": 19, "is_even": false}));
     let refused = seed.run(&json!({}));
-    assert_eq!(text(&refused), "status: validation_error\nerror: code: it is missing; it must be a string");
+    assert_eq!(
+        text(&refused),
+        "status: validation_error\nerror: code: it is missing; it must be a string"
+    );
 }
 
 fn document(text: &str) -> Option<&str> {
