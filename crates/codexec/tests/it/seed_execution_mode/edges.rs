@@ -61,7 +61,7 @@ fn calls_that_are_gathered_are_under_way_together() {
         calls = [way(count=6, name=str(n)) for n, way in enumerate(ways)]\n\
         calls += [runtime.call_tool('meeting', 'meet', {'count': 6, 'name': str(n)}) for n in (3, 4, 5)]\n\
         await asyncio.gather(*calls)";
-    let ran = run(&mut client, &json!({"code": code, "servers": ["meeting"], "timeout": 20}));
+    let ran = run(&mut client, &json!({"code": code, "servers": ["meeting"]}));
     assert_eq!(ran["structuredContent"]["result"], json!([0, 1, 2, 3, 4, 5]), "{ran}");
 }
 
@@ -86,7 +86,7 @@ fn nothing_of_a_run_outlives_its_timeout() {
     let mut client = alone(&json!({}));
     let code = "import subprocess, time\nsubprocess.Popen(['sleep', '1234'], start_new_session=True)\n\
                 print('begun', flush=True)\nwhile True:\n    time.sleep(60)";
-    let ran = run(&mut client, &json!({"code": code, "timeout": 1}));
+    let ran = run(&mut client, &json!({"code": code, "timeout": 3}));
     assert_eq!(ran["structuredContent"]["status"], "timeout", "{ran}");
     assert_eq!(ran["structuredContent"]["stdout"], json!(["begun"]));
     for pid in descendants(client.child.id()) {
@@ -150,7 +150,7 @@ fn a_real_package_called_mcp_is_there_beside_ours() {
         from mcp import ClientSession\nimport mcp.types\n\
         [before, ClientSession.__module__, mcp.types.Tool.__module__, runtime.list_servers_sync()[0], \
         await echo(message='hi')]";
-    let ran = seed.run(&json!({"code": code, "servers": ["everything"], "timeout": 60}));
+    let ran = seed.run(&json!({"code": code, "servers": ["everything"], "timeout": 120}));
     let result = ran["structuredContent"]["result"].as_array().unwrap_or_else(|| panic!("{ran}"));
     assert_eq!(result[0], false, "ours does not load theirs");
     assert!(result[1].as_str().is_some_and(|module| module.starts_with("mcp.client")), "{ran}");

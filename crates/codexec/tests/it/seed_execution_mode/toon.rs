@@ -57,7 +57,8 @@ fn every_block_is_read_back_as_the_structured_content() {
     let documents: Vec<&str> = blocks.iter().map(|(block, _)| block.as_str()).collect();
     let decoded = decode(&documents);
     for (value, (block, expected)) in decoded.iter().zip(&blocks) {
-        assert_eq!(*value, as_javascript_reads_it(expected), "{block}");
+        let odd = block.split_once("\n  table[").map_or(block.as_str(), |(odd, _)| odd);
+        assert!(with_floats(value) == with_floats(expected), "it is read otherwise: {odd}");
     }
 }
 
@@ -103,21 +104,14 @@ fn decode(documents: &[&str]) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// It has one kind of number.
-fn as_javascript_reads_it(value: &Value) -> Value {
+/// JavaScript has one kind of number.
+fn with_floats(value: &Value) -> Value {
     match value {
-        Value::Number(number) => {
-            let float = number.as_f64().expect("a number");
-            #[expect(clippy::cast_possible_truncation, reason = "checked first")]
-            let is_whole = float.fract() == 0.0 && float.abs() < 9e15;
-            if is_whole { json!(float as i64) } else { json!(float) }
+        Value::Number(number) => json!(number.as_f64()),
+        Value::Array(items) => items.iter().map(with_floats).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), with_floats(value))).collect()
         }
-        Value::Array(items) => items.iter().map(as_javascript_reads_it).collect(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, value)| (name.clone(), as_javascript_reads_it(value)))
-            .collect::<serde_json::Map<String, Value>>()
-            .into(),
         plain => plain.clone(),
     }
 }
