@@ -142,3 +142,18 @@ fn an_allowed_working_dir_is_admitted_as_it_was_found() {
     let admitted = policy.admit(request("1"), &[]).expect("admitted");
     assert_eq!(admitted.working_dir(), None);
 }
+
+#[test]
+fn what_may_be_learned_of_can_be_more_than_what_may_be_called() {
+    let asked = Asked { allowed_servers: Some(Vec::new()), ..Asked::default() };
+    let nothing = Request { asked, ..request("1") };
+    let narrow = policy().admit(nothing.clone(), &[]).expect("admitted");
+    assert_eq!(narrow.seen(), narrow.tools());
+    let wide = policy().admit(nothing, &[]).expect("admitted").seeing(ToolFilter::all());
+    assert!(wide.seen().allows_server("github"));
+    assert!(!wide.tools().allows_server("github"));
+    // Inside of another execution, no more than that one.
+    let inner = wide.within(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
+    assert!(inner.seen().allows_server("time"));
+    assert!(!inner.seen().allows_server("github"));
+}
