@@ -149,8 +149,8 @@ class Tools:
         for name, server in self._servers.items():
             self._aliases.setdefault(alias_of(name), server)
         # Some write them small.
-        for name, server in self._servers.items():
-            self._aliases.setdefault(alias_of(name).lower(), server)
+        for alias in [alias for alias in self._aliases if not alias.islower()]:
+            self._aliases.setdefault(alias.lower(), self._aliases[alias])
         self._unknown = {}
 
     def __getattr__(self, name):
@@ -189,7 +189,7 @@ class Servers(dict):
     """The same as a mapping: `mcp_servers["my-server"]`, `mcp_servers.github`."""
 
     def __init__(self, tools):
-        super().__init__((name, tools[name]) for name in tools)
+        super().__init__(tools._servers)
         self._tools = tools
 
     def __missing__(self, name):
@@ -397,5 +397,5 @@ def api(wire, servers):
     for alias, server in tools._aliases.items():
         names["mcp_" + alias] = server
     names["mcp_servers"] = Servers(tools)
-    names["LOADED_MCP_SERVERS"] = tuple(tools)
+    names["LOADED_MCP_SERVERS"] = tuple(tools._servers)
     return names
