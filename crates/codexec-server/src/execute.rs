@@ -19,8 +19,8 @@ use crate::answers::Answers;
 use crate::client::{Inside, MAX_DEPTH};
 use crate::sessions::{Session, Turn};
 use crate::{
-    Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings, Sessions,
-    Wanted,
+    Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
+    Sessions, Wanted,
 };
 
 /// The parts of the server. One per process.
@@ -33,6 +33,8 @@ pub struct App {
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
+    /// How much of a long text an agent sees.
+    pub budget: Budget,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -109,6 +111,7 @@ impl App {
             sessions,
             scripts,
             seeds: Seeds::default(),
+            budget: Budget::DEFAULT,
             stopping,
             executions,
         }
@@ -116,6 +119,11 @@ impl App {
 
     pub fn with_seeds(mut self, seeds: Seeds) -> App {
         self.seeds = seeds;
+        self
+    }
+
+    pub fn with_budget(mut self, budget: Budget) -> App {
+        self.budget = budget;
         self
     }
 
