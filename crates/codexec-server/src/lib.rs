@@ -4,8 +4,11 @@
 //! a worker, an upstream or the database by itself.
 
 mod answers;
+mod audit;
 mod budget;
 mod client;
+mod code_execution;
+mod discovery;
 mod error;
 mod execute;
 mod fields;
@@ -27,6 +30,7 @@ mod working_dir;
 
 pub use budget::Budget;
 pub use client::Client;
+pub use code_execution::{Came, CodeExecution, NamedScript};
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
 pub use images::Images;

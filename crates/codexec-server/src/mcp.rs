@@ -105,7 +105,7 @@ impl Server {
                 Toolset::Codexec => codexec::tools(),
                 Toolset::CodeExecutor => code_executor::tools(),
                 Toolset::CodeExecutionMode => code_execution_mode::tools(),
-                Toolset::Mcpproxy => mcpproxy::tools(),
+                Toolset::Mcpproxy => mcpproxy::tools(&self.app.seeds.proxy),
                 Toolset::Compact => tool::compact(),
                 Toolset::Direct => Vec::new(),
             };
@@ -132,14 +132,15 @@ impl Server {
                     return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
                 }
                 (Toolset::CodeExecutor, name) if code_executor::is_one(name) => {
-                    let name = name.to_owned();
-                    return Ok(Ok(code_executor::begin(&self.app, name, arguments, context)));
+                    let (name, since) = (name.to_owned(), self.started);
+                    return Ok(Ok(code_executor::begin(
+                        &self.app, name, arguments, context, since,
+                    )));
                 }
                 (Toolset::CodeExecutionMode, name) if code_execution_mode::is_one(name) => {
                     return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
                 }
                 (Toolset::Mcpproxy, name) if mcpproxy::is_one(name) => {
-                    let name = name.to_owned();
                     return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
                 }
                 (Toolset::Compact, "execute_code") => {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod code;
 mod conformance;
 mod doctor;
 mod exec;
@@ -76,6 +77,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         let patience = match command {
             Command::Serve
             | Command::Exec(_)
+            | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
@@ -90,6 +92,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
             Command::Tools(_)
             | Command::Exec(_)
+            | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
@@ -104,6 +107,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,
+            Command::Code(args) => code::run(parts, args).await,
             Command::Scripts(args) => scripts::run(parts, args).await,
             Command::Logs(args) => logs::run(parts, args).await,
             Command::Sessions(args) => sessions::run(parts, args).await,

@@ -141,7 +141,7 @@ impl Inherited {
     }
 
     /// The first word counts, except that every system may take languages away.
-    fn set(&mut self, path: &'static str, mut value: Value, origin: String) {
+    fn set(&mut self, path: &'static str, value: Value, origin: String) {
         let Some((name, key)) = path.split_once('.') else { return };
         let table = self.table.entry(name).or_insert_with(|| Value::Table(Table::new()));
         let Some(table) = table.as_table_mut() else { return };
@@ -153,9 +153,6 @@ impl Inherited {
         }
         if table.contains_key(key) {
             return;
-        }
-        if let (Value::Array(allowed), "files.allowed") = (&mut value, path) {
-            allowed.insert(0, Value::from("."));
         }
         table.insert(key.to_owned(), value);
         self.origins.insert(path, origin);

@@ -113,7 +113,6 @@ fn variables_that_others_have_too_wait_for_their_toolset() {
     assert_eq!(names(true), ["ALLOWED_PROJECTS", "POOL_QUEUE_SIZE"]);
     let inherited = taken(Toolset::CodeExecutor, &place, &[]);
     let expected = "[code-executor]\nprojects = [\"/srv/a\", \"/srv/b\"]\n\n\
-                    [files]\nallowed = [\".\", \"/srv/a\", \"/srv/b\"]\n\n\
                     [gateway]\nqueue = 7\n";
     assert_eq!(toml::to_string(inherited.table()).expect("TOML"), expected);
     assert_eq!(inherited.origin("gateway.queue"), Some("POOL_QUEUE_SIZE"));

@@ -17,7 +17,7 @@ const NO_RATE: Here = Nothing(
 
 pub(super) const SETTINGS: &[Setting] = &[
     variable("CODE_EXECUTOR_TIMEOUT_MS", TIMEOUT),
-    variable("ALLOWED_PROJECTS", Keys(&["code-executor.projects", "files.allowed"], Form::Paths)),
+    variable("ALLOWED_PROJECTS", Keys(&["code-executor.projects"], Form::Paths)),
     bare("ENABLE_AUDIT_LOG", AUDIT),
     bare("AUDIT_LOG_PATH", AUDIT_LOG),
     bare("POOL_MAX_CONCURRENT", Keys(&["gateway.max-concurrency"], Form::Number(1, 1_000))),
@@ -72,7 +72,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     key("security.defaultTimeoutMs", TIMEOUT),
     key("security.maxTimeoutMs", Keys(&["limits.max-timeout-ms"], Form::Number(1_000, 600_000))),
     key("security.allowedTools", Keys(&["code-executor.allowed-tools"], Form::Texts)),
-    key("security.allowRead", Keys(&["code-executor.projects", "files.allowed"], Form::Paths)),
+    key("security.allowRead", Keys(&["code-executor.projects"], Form::Paths)),
     key("security.allowWrite", Keys(&["files.writable"], Form::FlagOrList)),
     key("security.enableAuditLog", AUDIT),
     key("security.auditLogPath", AUDIT_LOG),
