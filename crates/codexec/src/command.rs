@@ -22,13 +22,14 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use codexec_gateway::CacheUse;
+use codexec_server::Toolset;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command};
 use crate::env;
 use crate::parts::Parts;
 
-pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let filter = EnvFilter::try_new(env::log_filter())
         .context("CODEXEC_LOG; write it like warn or codexec_gateway=debug")?;
     // It would tell the codes of logins.
@@ -72,6 +73,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             | Command::Doctor { .. }
             | Command::ConformanceClient { .. } => CacheUse::Meanwhile,
         };
+        if matches!(command, Command::Code(_)) {
+            // Whoever types it means that system, with its settings.
+            cli.common.toolset = Some(vec![Toolset::Mcpproxy.name().to_owned()]);
+        }
         let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
             Command::Serve => serve::run(parts).await,
