@@ -54,7 +54,7 @@ fn log_filter(common: &Common) -> anyhow::Result<EnvFilter> {
     Ok(EnvFilter::new(word))
 }
 
-pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let filter = log_filter(&cli.common)?;
     // It would tell the codes of logins.
     let filter = filter.add_directive("rmcp::transport::auth=error".parse()?);
@@ -103,6 +103,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             | Command::Migrate(_)
             | Command::ConformanceClient { .. } => CacheUse::Meanwhile,
         };
+        if matches!(command, Command::Code(_)) {
+            // Whoever types it means that system, with its settings.
+            cli.common.toolset = Some(vec![Toolset::Mcpproxy.name().to_owned()]);
+        }
         let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
             Command::Serve => serve::run(parts).await,

@@ -32,6 +32,7 @@ mod reference;
 mod remote;
 mod resources;
 mod seed_codexec;
+mod seed_mcpproxy;
 mod servers;
 mod startup;
 mod support;
