@@ -33,6 +33,7 @@ mod remote;
 mod resources;
 mod seed_codexec;
 mod seed_mcpproxy;
+mod seed_settings;
 mod servers;
 mod startup;
 mod support;
