@@ -163,8 +163,12 @@ impl App {
         let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
+        let sees_all = wanted.sees_all;
         let request = wanted.found(&policy.files).await?;
-        let admitted = policy.admit(request, &self.gateway.server_names())?;
+        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
+        if sees_all {
+            admitted = admitted.seeing(policy.tools.clone());
+        }
         let admitted = within(discovery::narrowed(admitted, discovery.as_deref()), client)?;
         // A session does one thing at a time; the wait is nobody's running time.
         let turn = match &session {

@@ -16,6 +16,7 @@ use codexec_types::Image;
 use serde_json::{Map, Value};
 
 pub use self::error::OwnError;
+pub(crate) use self::shape::exit_code;
 use crate::fields::Fields;
 use crate::{App, Budget, Client, Execution};
 

@@ -38,7 +38,7 @@ fn result(executed: Result<Execution, OwnError>, budget: Budget) -> CallToolResu
 }
 
 /// For programs; agents do not see it.
-fn meta(execution: &Execution) -> MetaObject {
+pub(super) fn meta(execution: &Execution) -> MetaObject {
     let mut meta = MetaObject::default();
     let about = json!({
         "id": execution.id.as_str(),

@@ -32,6 +32,7 @@ mod reference;
 mod remote;
 mod resources;
 mod seed_codexec;
+mod seed_execution_mode;
 mod seed_mcpproxy;
 mod seed_settings;
 mod servers;
