@@ -97,7 +97,7 @@ fn code_execution_mode_has_its_own_time_and_output() {
         (&structured["status"], &structured["timeoutSeconds"]),
         (&json!("timeout"), &json!(1))
     );
-    let rows = "import json\nfor i in range(40): print(json.dumps({'id': i, 'name': 'x'}))";
+    let rows = "[{'identifier': n, 'is_even': n % 2 == 0} for n in range(20)]";
     let text = client.call("run_python", &json!({"code": rows, "timeout": 30})).fine();
     assert!(text.contains("```toon"), "{text}");
 }
