@@ -30,6 +30,7 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "typescript@7.0.2",
+    "@toon-format/toon@4.4.0",
 ];
 
 /// In a folder of their own: what they depend on would else be what the others get.

@@ -111,7 +111,8 @@ impl<'a> Answers<'a> {
     }
 
     async fn asked(&self, ask: Ask) -> Result<Json, CallError> {
-        self.gateway.answer(ask, self.admitted.tools(), self.admitted.language()).await
+        let allowed = if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.seen() };
+        self.gateway.answer(ask, allowed, self.admitted.language()).await
     }
 
     /// THREAT[LOG-2]: no call goes out that is not written down.

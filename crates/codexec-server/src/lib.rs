@@ -25,6 +25,7 @@ mod sessions;
 mod snapshots;
 mod tool_text;
 mod toolset;
+mod toon;
 mod wanted;
 mod working_dir;
 

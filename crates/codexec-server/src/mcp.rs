@@ -303,7 +303,9 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(Vec::new()))
+        let has_page = self.toolsets.has(Toolset::CodeExecutionMode);
+        let pages = has_page.then(code_execution_mode::resource);
+        Ok(ListResourcesResult::with_all_items(pages.into_iter().collect()))
     }
 
     async fn list_resource_templates(
@@ -319,6 +321,10 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        let has_page = self.toolsets.has(Toolset::CodeExecutionMode);
+        if has_page && request.uri == code_execution_mode::URI {
+            return Ok(code_execution_mode::read());
+        }
         resource::read(&self.app.records, &request.uri).await
     }
 

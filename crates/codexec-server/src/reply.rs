@@ -10,6 +10,7 @@ use codexec_types::Image;
 use crate::{Budget, ExecuteError, Execution};
 
 pub use ending::explanation;
+pub(crate) use left::text as left_behind;
 
 /// A guest's failure comes back as a reply, so that the agent can read and repair it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ pub fn failure(error: &ExecuteError) -> Reply {
 }
 
 /// Where the whole output and value of an execution can be read.
-fn resource_uri(execution: &Execution) -> String {
+pub(crate) fn resource_uri(execution: &Execution) -> String {
     format!("codexec://executions/{}", execution.id)
 }
 

@@ -19,6 +19,8 @@ pub struct Wanted {
     /// A directory of the user's to work in, as it was written.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
+    /// Whether it may learn of more tools than it may call.
+    pub(crate) sees_all: bool,
     /// How the code learns of tools, if that is more than what it may call.
     pub(crate) discovery: Option<Arc<Discovery>>,
     /// The directories that this toolset opens, in place of the policy's.
@@ -41,6 +43,7 @@ impl Wanted {
             args: Vec::new(),
             working_dir: None,
             asked: Asked::default(),
+            sees_all: false,
             discovery: None,
             files: None,
             session: None,

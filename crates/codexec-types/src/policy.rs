@@ -48,6 +48,8 @@ pub struct Admitted {
     request: Request,
     limits: Limits,
     tools: ToolFilter,
+    /// Where that is not the same.
+    seen: Option<ToolFilter>,
     working_dir: Option<WorkingDir>,
 }
 
@@ -120,7 +122,7 @@ impl Policy {
         let limits = self.limits_for(&request.asked)?;
         let tools = self.tools_for(&request.asked, servers)?;
         let working_dir = self.working_dir_for(&request)?;
-        Ok(Admitted { request, limits, tools, working_dir })
+        Ok(Admitted { request, limits, tools, seen: None, working_dir })
     }
 
     fn check_language(&self, language: Language) -> Result<(), Refusal> {
@@ -195,7 +197,15 @@ impl Admitted {
     #[must_use]
     pub fn within(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
         self.tools = self.tools.and(tools);
+        self.seen = self.seen.map(|seen| seen.and(tools));
         self.limits.wall = self.limits.wall.min(wall);
+        self
+    }
+
+    /// The same, but it may learn of all these tools, whichever of them it may call.
+    #[must_use]
+    pub fn seeing(mut self, tools: ToolFilter) -> Admitted {
+        self.seen = Some(tools);
         self
     }
 
@@ -219,8 +229,14 @@ impl Admitted {
         self.limits
     }
 
+    /// What it may call.
     pub fn tools(&self) -> &ToolFilter {
         &self.tools
+    }
+
+    /// What it may learn of.
+    pub fn seen(&self) -> &ToolFilter {
+        self.seen.as_ref().unwrap_or(&self.tools)
     }
 
     pub fn working_dir(&self) -> Option<&WorkingDir> {

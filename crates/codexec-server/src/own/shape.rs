@@ -125,7 +125,7 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 /// As a shell counts it; none where the program did not end by itself.
-fn exit_code(outcome: &Outcome) -> Option<i32> {
+pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
     match outcome {
         Outcome::Returned(_) => Some(0),
         Outcome::Threw(_) => Some(1),

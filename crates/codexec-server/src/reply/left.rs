@@ -13,7 +13,7 @@ const MAX_LINES: usize = 20;
 const REFUSED_LINES: usize = 5;
 
 /// Empty, or sections with a heading each.
-pub(super) fn text(execution: &Execution) -> String {
+pub(crate) fn text(execution: &Execution) -> String {
     let mut lines = artifacts(&execution.changes, &resource_uri(execution));
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());

@@ -15,14 +15,15 @@ MAX_FOUND = 20
 DETAILS = ("summary", "full")
 SUMMARY = (
     "Python in a sandbox without a network. `import mcp.runtime as runtime`: "
-    "discovered_servers(detailed=False), list_servers(), list_tools(server), "
+    "discovered_servers(detailed=False), describe_server(name), list_loaded_server_metadata(); "
+    "awaited, or with `_sync` at the end of the name: list_servers(), list_tools(server), "
     "query_tool_docs(server, tool=None, detail='summary'|'full'), "
-    "search_tool_docs(query, limit=5, detail='summary'), describe_server(name), "
-    "list_loaded_server_metadata(), call_tool(server, tool, args); the first four of the "
-    "awaited ones also as list_servers_sync() and so on. Only servers that are allowed (run_python: "
-    "named in `servers`) can be called: `await mcp_<alias>.<tool>(..)`, "
-    "`await mcp_servers['name'].<tool>(..)`, `from mcp.servers.<alias> import *`; asyncio.gather "
-    "calls them at once. The value of the last expression comes back, and so does what is printed."
+    "search_tool_docs(query, limit=5, detail='summary'). "
+    "Only servers that are allowed (run_python: named in `servers`) can be called: "
+    "`await mcp_<alias>.<tool>(..)`, `await mcp_servers['name'].<tool>(..)`, "
+    "`from mcp.servers.<alias> import *`, `await runtime.call_tool(server, tool, args)`; "
+    "asyncio.gather calls many at once. The value of the last expression comes back, and so does "
+    "what is printed."
 )
 
 

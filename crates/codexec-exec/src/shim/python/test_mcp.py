@@ -1,14 +1,12 @@
-"""`mcp.runtime`, `mcp.servers` and `mcp_servers`, as the bridge that had them first documents them."""
+"""`mcp.runtime`, `mcp.servers` and `mcp_servers`, and a real package `mcp` beside them."""
 
-import os
-import sys
 import tempfile
 import textwrap
 import unittest
 from pathlib import Path
 
 from test_guest import refuse, run
-from test_host import Host, echo
+from test_host import echo
 
 SCHEMA = {"type": "object", "properties": {"zone": {"type": "string"}}}
 
@@ -26,7 +24,7 @@ TOOLS = {
 
 
 def answer(ask):
-    (kind, of), = ask.items()
+    ((kind, of),) = ask.items()
     if kind == "servers":
         return {"Ok": [{"name": name, "tools": len(tools)} for name, tools in TOOLS.items()]}
     if kind == "tool_names" and of["server"] == "broken":
@@ -56,13 +54,28 @@ ABOUT["tools"] = [
 
 class Runtime(unittest.TestCase):
     def check(self, code, expected, **more):
-        self.assertEqual(value(f"import mcp.runtime as runtime\n{textwrap.dedent(code)}", **more), expected)
+        self.assertEqual(
+            value(f"import mcp.runtime as runtime\n{textwrap.dedent(code)}", **more), expected
+        )
 
     def test_it_is_imported_in_every_way(self):
-        for way in ("from mcp import runtime", "import mcp.runtime as runtime", "import mcp; runtime = mcp.runtime", "runtime = mcp.runtime"):
-            self.assertEqual(value(f"{way}\nruntime.list_servers_sync()"), ["my-server", "other", "empty"])
-        self.assertEqual(value("from mcp.runtime import *\ndiscovered_servers()"), ["my-server", "other", "empty"])
-        self.assertEqual(value("from mcp import *\n[runtime.__name__, servers.__name__]"), ["mcp.runtime", "mcp.servers"])
+        for way in (
+            "from mcp import runtime",
+            "import mcp.runtime as runtime",
+            "import mcp; runtime = mcp.runtime",
+            "runtime = mcp.runtime",
+        ):
+            self.assertEqual(
+                value(f"{way}\nruntime.list_servers_sync()"), ["my-server", "other", "empty"]
+            )
+        self.assertEqual(
+            value("from mcp.runtime import *\ndiscovered_servers()"),
+            ["my-server", "other", "empty"],
+        )
+        self.assertEqual(
+            value("from mcp import *\n[runtime.__name__, servers.__name__]"),
+            ["mcp.runtime", "mcp.servers"],
+        )
 
     def test_servers(self):
         names = ["my-server", "other", "empty"]
@@ -70,7 +83,10 @@ class Runtime(unittest.TestCase):
         self.check("type(runtime.discovered_servers()).__name__", "tuple")
         self.check("await runtime.list_servers()", names)
         self.check("runtime.list_servers_sync()", names)
-        detailed = [{"name": "my-server", "tools": 2, "loaded": True}, {"name": "other", "tools": 1, "loaded": False}]
+        detailed = [
+            {"name": "my-server", "tools": 2, "loaded": True},
+            {"name": "other", "tools": 1, "loaded": False},
+        ]
         self.check("runtime.discovered_servers(detailed=True)[:2]", detailed)
 
     def test_lists_of_tools(self):
@@ -81,7 +97,10 @@ class Runtime(unittest.TestCase):
         self.check("runtime.describe_server('other')['tools'][0]['name']", "x")
         self.check("runtime.list_loaded_server_metadata()", [ABOUT])
         self.check("runtime.list_loaded_server_metadata()", [], servers=())
-        broken = [{"name": "broken", "alias": "broken", "tools": [], "error": "no such tool"}, ABOUT]
+        broken = [
+            {"name": "broken", "alias": "broken", "tools": [], "error": "no such tool"},
+            ABOUT,
+        ]
         self.check("runtime.list_loaded_server_metadata()", broken, servers=("broken", "my-server"))
 
     def test_documentation(self):
@@ -94,11 +113,23 @@ class Runtime(unittest.TestCase):
         self.check("runtime.query_tool_docs_sync('my-server', 'GET-TIME', 'full')", full[:1])
 
     def test_search(self):
-        self.check("[e['server'] for e in await runtime.search_tool_docs('x')]", ["my-server", "my-server", "other"])
+        self.check(
+            "[e['server'] for e in await runtime.search_tool_docs('x')]",
+            ["my-server", "my-server", "other"],
+        )
         self.check("runtime.search_tool_docs_sync('x', limit=1)", [ENTRY])
-        self.check("runtime.search_tool_docs_sync('x', limit=1, detail='full')", [{**ENTRY, "inputSchema": SCHEMA}])
+        self.check(
+            "runtime.search_tool_docs_sync('x', limit=1, detail='full')",
+            [{**ENTRY, "inputSchema": SCHEMA}],
+        )
         self.check("runtime.search_tool_docs_sync('  ')", [])
-        limits = [ask["search"]["limit"] for limit in (0, 20, 21) for ask in run(f"mcp.runtime.search_tool_docs_sync('x', limit={limit})", answer=answer).asks]
+        limits = [
+            ask["search"]["limit"]
+            for limit in (0, 20, 21)
+            for ask in run(
+                f"mcp.runtime.search_tool_docs_sync('x', limit={limit})", answer=answer
+            ).asks
+        ]
         self.assertEqual(limits, [1, 20, 20])
 
     def test_calls(self):
@@ -107,24 +138,36 @@ class Runtime(unittest.TestCase):
         self.check("runtime.call_tool('other', 'x').result()['args']", {})
 
     def test_many_at_once(self):
-        def slow(ask):
-            return echo(ask)
-
         code = "import asyncio\nfrom mcp import runtime\nlen(await asyncio.gather(*(runtime.call_tool('a', 'b', {'n': n}) for n in range(20))))"
         # None is answered before all are asked.
-        self.assertEqual(run(code, answer=slow, window=20).value, 20)
+        self.assertEqual(run(code, window=20).value, 20)
 
     def test_what_is_wrong_is_said(self):
         def threw(code):
             return run(f"from mcp import runtime\n{code}", answer=answer).threw["message"]
 
-        self.assertEqual(threw("runtime.query_tool_docs_sync('my-server', detail='all')"), "ValueError: detail must be summary or full, not 'all'")
-        self.assertEqual(threw("runtime.search_tool_docs_sync(3)"), "TypeError: the query must be a string, not int")
-        self.assertEqual(threw("runtime.search_tool_docs_sync('a', limit='3')"), "TypeError: limit must be a whole number from 1 to 20, not '3'")
+        self.assertEqual(
+            threw("runtime.query_tool_docs_sync('my-server', detail='all')"),
+            "ValueError: detail must be summary or full, not 'all'",
+        )
+        self.assertEqual(
+            threw("runtime.search_tool_docs_sync(3)"),
+            "TypeError: the query must be a string, not int",
+        )
+        self.assertEqual(
+            threw("runtime.search_tool_docs_sync('a', limit='3')"),
+            "TypeError: limit must be a whole number from 1 to 20, not '3'",
+        )
         self.assertEqual(threw("await runtime.list_tools('broken')"), "ToolError: no such tool")
         self.assertEqual(threw("runtime.describe_server('broken')"), "ToolError: no such tool")
-        self.assertEqual(threw("await runtime.query_tool_docs('my-server', 'nothing')"), "ToolError: no such tool")
-        self.check("try:\n    runtime.list_tools_sync('broken')\nexcept runtime.MCPError as error:\n    said = error.code\nsaid", "TOOL_NOT_FOUND")
+        self.assertEqual(
+            threw("await runtime.query_tool_docs('my-server', 'nothing')"),
+            "ToolError: no such tool",
+        )
+        self.check(
+            "try:\n    runtime.list_tools_sync('broken')\nexcept runtime.MCPError as error:\n    said = error.code\nsaid",
+            "TOOL_NOT_FOUND",
+        )
 
     def test_the_summary_names_every_function(self):
         code = "import mcp.runtime as r\n[name for name in r.__all__ if name.removesuffix('_sync') not in r.capability_summary()]"
@@ -149,18 +192,34 @@ class ServerModules(unittest.TestCase):
         ran = run("import mcp.servers.other", answer=answer, servers=("my-server",))
         said = "ModuleNotFoundError: No module named 'mcp.servers.other': this program may call my_server; a server has to be allowed before its tools are here"
         self.assertEqual(ran.threw["message"], said)
-        self.assertEqual(value("import mcp\n[hasattr(mcp.servers, 'other'), hasattr(mcp, 'nothing'), hasattr(mcp, '__wrapped__')]"), [False] * 3)
+        self.assertEqual(
+            value(
+                "import mcp\n[hasattr(mcp.servers, 'other'), hasattr(mcp, 'nothing'), hasattr(mcp, '__wrapped__')]"
+            ),
+            [False] * 3,
+        )
         self.assertEqual(value("import mcp.servers\ndir(mcp.servers)"), ["my_server"])
 
     def test_servers_are_a_mapping(self):
         code = "[list(mcp_servers), len(mcp_servers), 'other' in mcp_servers, mcp_servers.get('other'), LOADED_MCP_SERVERS]"
         self.assertEqual(value(code), [["my-server"], 1, False, None, ["my-server"]])
-        for way in ("mcp_servers['my-server']", "mcp_servers['my_server']", "mcp_servers.my_server", "mcp_my_server"):
-            self.assertEqual(value(f"await {way}.x(a=1)"), {"server": "my-server", "tool": "x", "args": {"a": 1}})
+        for way in (
+            "mcp_servers['my-server']",
+            "mcp_servers['my_server']",
+            "mcp_servers.my_server",
+            "mcp_my_server",
+        ):
+            self.assertEqual(
+                value(f"await {way}.x(a=1)"), {"server": "my-server", "tool": "x", "args": {"a": 1}}
+            )
         self.assertEqual(value("await mcp_servers['unknown'].x()")["server"], "unknown")
         self.assertEqual(value("await mcp_github.x()", servers=("GitHub",))["server"], "GitHub")
-        self.assertEqual(value("await mcp_GitHub.x()", servers=("github", "GitHub"))["server"], "GitHub")
-        self.assertEqual(value("await mcp_github.x()", servers=("GitHub", "github"))["server"], "github")
+        self.assertEqual(
+            value("await mcp_GitHub.x()", servers=("github", "GitHub"))["server"], "GitHub"
+        )
+        self.assertEqual(
+            value("await mcp_github.x()", servers=("GitHub", "github"))["server"], "github"
+        )
 
 
 class RealPackage(unittest.TestCase):
@@ -191,7 +250,9 @@ class RealPackage(unittest.TestCase):
             assert importlib.util.find_spec("mcp").origin == mcp.__file__ == inspect.getfile(mcp)
             [Tool is same, mcp.Client is Client, mcp.__version__, mcp.deep.er.x, runtime.list_servers_sync()[0], Client.__module__]
         """
-        self.assertEqual(self.run_beside(self.FILES, code), [True, True, "2", 1, "my-server", "mcp"])
+        self.assertEqual(
+            self.run_beside(self.FILES, code), [True, True, "2", 1, "my-server", "mcp"]
+        )
 
     def test_it_is_not_run_for_ours(self):
         files = {"mcp/__init__.py": "raise ImportError('it is broken')", "mcp/types.py": "x = 1"}

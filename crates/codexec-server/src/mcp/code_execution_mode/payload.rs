@@ -1,0 +1,192 @@
+//! What came of a run, as these clients know it.
+
+use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use crate::own::exit_code;
+use crate::reply::{explanation, resource_uri, shown};
+use crate::{Budget, ExecuteError, Execution};
+
+/// Each of the four words that a run can end with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Success,
+    Error,
+    Timeout,
+    ValidationError,
+}
+
+/// What is empty is left out wherever this is written.
+#[derive(Debug)]
+pub(super) struct Payload {
+    pub(super) status: Status,
+    pub(super) summary: String,
+    pub(super) exit_code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    pub(super) servers: Vec<String>,
+    pub(super) timeout_seconds: Option<u64>,
+    pub(super) error: Option<String>,
+    /// JSON, unless it was too long.
+    pub(super) result: Option<String>,
+}
+
+impl Status {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Status::Success => "success",
+            Status::Error => "error",
+            Status::Timeout => "timeout",
+            Status::ValidationError => "validation_error",
+        }
+    }
+}
+
+impl Payload {
+    pub(super) fn of(execution: &Execution, asked: &Arguments) -> Payload {
+        let mut payload = Payload {
+            status: Status::Success,
+            summary: "Success".to_owned(),
+            exit_code: exit_code(&execution.outcome),
+            stdout: execution.output.stdout(),
+            stderr: execution.output.stderr(),
+            servers: asked.servers.clone(),
+            timeout_seconds: None,
+            error: None,
+            result: execution.outcome.value().filter(|text| *text != "null").map(str::to_owned),
+        };
+        match &execution.outcome {
+            Outcome::Returned(_) => {}
+            Outcome::Threw(thrown) => payload.threw(thrown),
+            Outcome::Stopped(Limit::Wall) => payload.timed_out(asked),
+            Outcome::Exited { .. }
+            | Outcome::Stopped(_)
+            | Outcome::Crashed(_)
+            | Outcome::Cancelled => payload.fail(Status::Error, explanation(execution)),
+        }
+        payload.cut(&format!("the whole is the resource {}", resource_uri(execution)));
+        payload
+    }
+
+    /// Nothing was run, because of how it was asked for.
+    pub(super) fn invalid(why: String) -> Payload {
+        Payload::not_run(Status::ValidationError, why)
+    }
+
+    /// Nothing was run, because of us.
+    pub(super) fn failed(error: &ExecuteError) -> Payload {
+        Payload::not_run(Status::Error, crate::failure(error).text)
+    }
+
+    fn not_run(status: Status, why: String) -> Payload {
+        Payload {
+            status,
+            summary: why.clone(),
+            exit_code: None,
+            stdout: String::new(),
+            stderr: String::new(),
+            servers: Vec::new(),
+            timeout_seconds: None,
+            error: Some(why),
+            result: None,
+        }
+    }
+
+    /// The traceback stands where an interpreter writes it.
+    fn threw(&mut self, thrown: &Thrown) {
+        let mut message = thrown.message.clone();
+        let is_unnamed = message.starts_with("NameError: name 'mcp_");
+        if thrown.code == ThrownCode::ServerNotAllowed || is_unnamed {
+            message.push_str(" (code can call the servers that are named in `servers`)");
+        }
+        if !self.stderr.is_empty() && !self.stderr.ends_with('\n') {
+            self.stderr.push('\n');
+        }
+        self.stderr.push_str(thrown.stack.as_deref().unwrap_or_default());
+        self.fail(Status::Error, message);
+    }
+
+    fn timed_out(&mut self, asked: &Arguments) {
+        let (seconds, most) = (asked.timeout.as_secs(), asked.max_timeout.as_secs());
+        self.timeout_seconds = Some(seconds);
+        let more = if seconds < most {
+            format!("; do less, or ask for more with timeout (at most {most})")
+        } else {
+            "; do less".to_owned()
+        };
+        self.fail(Status::Timeout, format!("stopped after {seconds} s{more}"));
+    }
+
+    fn fail(&mut self, status: Status, why: String) {
+        self.status = status;
+        self.summary.clone_from(&why);
+        self.error = Some(why);
+    }
+
+    /// Every part keeps its share of one budget.
+    fn cut(&mut self, whole: &str) {
+        let budget = Budget::DEFAULT;
+        let error = self.error.as_mut().into_iter();
+        let parts = [&mut self.stdout, &mut self.stderr].into_iter();
+        let parts: Vec<&mut String> = parts
+            .chain(error)
+            .chain(self.result.as_mut())
+            .filter(|part| !part.is_empty())
+            .collect();
+        let chars: usize = parts.iter().map(|part| part.chars().count()).sum();
+        if chars <= budget.chars {
+            return;
+        }
+        let count = parts.len().max(1);
+        let share = Budget {
+            chars: budget.chars / count,
+            head: budget.head / count,
+            tail: budget.tail / count,
+        };
+        for part in parts {
+            *part = share.cut(part, whole);
+        }
+        if let Some(error) = &self.error {
+            self.summary.clone_from(error);
+        }
+    }
+
+    /// As structured content.
+    pub(super) fn value(&self) -> Value {
+        let mut fields = Map::new();
+        let mut put = |name: &str, value: Value| {
+            let is_empty = match &value {
+                Value::Null => true,
+                Value::String(text) => text.is_empty(),
+                Value::Array(items) => items.is_empty(),
+                Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+            };
+            if !is_empty {
+                fields.insert(name.to_owned(), value);
+            }
+        };
+        let lines = |text: &str| json!(text.lines().collect::<Vec<_>>());
+        put("status", self.status.name().into());
+        put("summary", self.summary.clone().into());
+        put("exitCode", json!(self.exit_code));
+        put("stdout", lines(&self.stdout));
+        put("stderr", lines(&self.stderr));
+        put("servers", json!(self.servers));
+        put("timeoutSeconds", json!(self.timeout_seconds));
+        put("error", json!(self.error));
+        if let Some(result) = &self.result {
+            let text = || Value::String(result.clone());
+            fields.insert(
+                "result".to_owned(),
+                serde_json::from_str(result).unwrap_or_else(|_| text()),
+            );
+        }
+        Value::Object(fields)
+    }
+
+    /// The value as text.
+    pub(super) fn result_text(&self) -> Option<String> {
+        self.result.as_deref().map(shown)
+    }
+}
