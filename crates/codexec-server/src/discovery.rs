@@ -137,10 +137,15 @@ impl Discovery {
         let begun = Instant::now();
         let hurried = gateway.hurried(WAIT_FOR_SERVERS);
         let finding = found::answer(&hurried, ask, &self.shown, by.language);
-        match tokio::time::timeout(PATIENCE, finding).await {
-            Ok(result) if begun.elapsed() < WAIT_FOR_SERVERS => result,
-            // Also where something was found: nobody could tell that the rest is missing.
-            Ok(_) | Err(_) => Err(too_slow(gateway)),
+        let found = tokio::time::timeout(PATIENCE, finding).await;
+        let starting = starting(gateway);
+        match found {
+            // Nobody could tell that the tools of those are missing in what was found.
+            Ok(_) if begun.elapsed() >= WAIT_FOR_SERVERS && !starting.is_empty() => {
+                Err(too_slow(&starting))
+            }
+            Ok(result) => result,
+            Err(_) => Err(too_slow(&starting)),
         }
     }
 }
@@ -155,11 +160,15 @@ fn too_many(wait: Duration) -> CallError {
     CallError::new(CallCode::UpstreamError, message)
 }
 
-fn too_slow(gateway: &Gateway) -> CallError {
+fn starting(gateway: &Gateway) -> Vec<String> {
+    let servers = gateway.health().into_iter();
+    let starting = servers.filter(|server| server.state == ServerState::Starting);
+    starting.map(|server| server.name).collect()
+}
+
+fn too_slow(starting: &[String]) -> CallError {
     const NAMED: usize = 10;
-    let health = gateway.health();
-    let starting = health.iter().filter(|server| server.state == ServerState::Starting);
-    let names: Vec<&str> = starting.map(|server| server.name.as_str()).take(NAMED).collect();
+    let names: Vec<&str> = starting.iter().map(String::as_str).take(NAMED).collect();
     let why = match names.as_slice() {
         [] => String::new(),
         names => format!(" Still starting: {}.", names.join(", ")),
