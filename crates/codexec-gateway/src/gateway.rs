@@ -10,6 +10,7 @@ mod login;
 mod names;
 mod resources;
 mod rounds;
+mod servers;
 mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
@@ -197,6 +198,7 @@ impl Gateway {
                 self.call_tool(&server, &tool, &args, allowed).await
             }
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
+            Ask::Servers {} => self.servers(allowed),
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
             Ask::Search { query: text, limit, server, kind, detail } => {

@@ -177,7 +177,8 @@ fn named(ask: &Ask) -> (&str, &str, &str) {
         }
         Ask::Prompts { server } => (server.as_deref().unwrap_or(""), "prompts/list", ""),
         Ask::ToolNames { server } => (server, "tools/list", ""),
-        Ask::Discover { .. }
+        Ask::Servers {}
+        | Ask::Discover { .. }
         | Ask::Search { .. }
         | Ask::Schema { .. }
         | Ask::Help { .. }

@@ -7,6 +7,7 @@ mod answers;
 mod audit;
 mod budget;
 mod client;
+mod code_execution;
 mod discovery;
 mod error;
 mod execute;
@@ -29,6 +30,7 @@ mod working_dir;
 
 pub use budget::Budget;
 pub use client::Client;
+pub use code_execution::{Came, CodeExecution, NamedScript};
 pub use error::ExecuteError;
 pub use execute::{App, Execution, Progress};
 pub use images::Images;

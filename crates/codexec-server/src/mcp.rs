@@ -105,7 +105,7 @@ impl Server {
                 Toolset::Codexec => codexec::tools(),
                 Toolset::CodeExecutor => code_executor::tools(),
                 Toolset::CodeExecutionMode => code_execution_mode::tools(),
-                Toolset::Mcpproxy => mcpproxy::tools(),
+                Toolset::Mcpproxy => mcpproxy::tools(&self.app.seeds.proxy),
                 Toolset::Compact => tool::compact(),
                 Toolset::Direct => Vec::new(),
             };
@@ -141,7 +141,6 @@ impl Server {
                     return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
                 }
                 (Toolset::Mcpproxy, name) if mcpproxy::is_one(name) => {
-                    let name = name.to_owned();
                     return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
                 }
                 (Toolset::Compact, "execute_code") => {

@@ -1,3 +1,4 @@
+pub(crate) mod code;
 pub(crate) mod logs;
 pub(crate) mod packages;
 pub(crate) mod scripts;
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     Serve,
     /// Run code and print its result
     Exec(Exec),
+    /// Run JavaScript and TypeScript as MCPProxy does
+    #[command(subcommand)]
+    Code(code::Code),
     /// Scripts that are kept: find, read, save and run them
     #[command(subcommand)]
     Scripts(scripts::Scripts),

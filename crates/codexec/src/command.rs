@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod code;
 mod conformance;
 mod doctor;
 mod exec;
@@ -47,6 +48,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         let patience = match command {
             Command::Serve
             | Command::Exec(_)
+            | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
@@ -60,6 +62,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
             Command::Tools(_)
             | Command::Exec(_)
+            | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
@@ -73,6 +76,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         match command {
             Command::Serve => serve::run(parts).await,
             Command::Exec(args) => exec::run(parts, args).await,
+            Command::Code(args) => code::run(parts, args).await,
             Command::Scripts(args) => scripts::run(parts, args).await,
             Command::Logs(args) => logs::run(parts, args).await,
             Command::Sessions(args) => sessions::run(parts, args).await,

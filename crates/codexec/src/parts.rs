@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
 use codexec_scripts::Library;
-use codexec_server::{App, Records, Toolsets};
+use codexec_server::{App, Records, Toolset, Toolsets};
 
 use crate::cli::Common;
 use crate::config::{Config, File, Place};
@@ -27,7 +27,12 @@ pub(crate) struct Parts {
     /// What the files say about servers.
     pub(crate) found: Parsed,
     pub(crate) toolsets: Toolsets,
+    /// Whether the user has said how long an execution may take at most.
+    has_own_max_timeout: bool,
 }
+
+/// What MCPProxy lets a request ask for.
+const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 impl Parts {
     /// `catalogue_wait`: how long a list waits for servers that are still starting; `cache`: what
@@ -64,7 +69,30 @@ impl Parts {
         };
         let gateway = Gateway::new(used(&found), config.upstreams.applied_to(settings));
         config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
-        Ok(Parts { config, own_file: path, home, program, gateway, sources, found, toolsets })
+        let has_own_max_timeout = file.has_max_timeout();
+        let is_mcpproxy = toolsets.has(Toolset::Mcpproxy);
+        let mut parts = Parts {
+            config,
+            own_file: path,
+            home,
+            program,
+            gateway,
+            sources,
+            found,
+            toolsets,
+            has_own_max_timeout,
+        };
+        if is_mcpproxy {
+            parts.allow_ten_minutes();
+        }
+        Ok(parts)
+    }
+
+    /// As long as MCPProxy lets code run, unless the user has said how long.
+    pub(crate) fn allow_ten_minutes(&mut self) {
+        if !self.has_own_max_timeout {
+            self.config.policy.max_wall = self.config.policy.max_wall.max(TEN_MINUTES);
+        }
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {

@@ -116,4 +116,6 @@
     },
   };
   own.define(globalThis, "console", console);
+  // As MCPProxy's examples write it.
+  own.define(globalThis, "log", out);
 }

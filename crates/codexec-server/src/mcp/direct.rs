@@ -81,6 +81,17 @@ pub(super) fn begin(
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Talk {
+    begin_as(app, name, arguments, context, said)
+}
+
+/// The same, with another word for what came of it.
+pub(super) fn begin_as(
+    app: &Arc<App>,
+    name: String,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+    said: fn(&str, Result<Value, CallError>) -> Said,
+) -> Talk {
     let (caller, questions) = talk::caller(context);
     let (sender, progress) = mpsc::channel(PROGRESS);
     let caller = caller.on_progress(Arc::new(move |progress| {
@@ -111,13 +122,15 @@ fn said(name: &str, called: Result<Value, CallError>) -> Said {
             let message = format!("there is no tool {name:?} here; tools/list has all there are");
             Said::Refused(ErrorData::invalid_params(message, None))
         }
-        Err(error) => {
-            let code = serde_json::to_value(error.code).unwrap_or_default();
-            let code = code.as_str().unwrap_or("ERROR");
-            let text = format!("{code}: {}", error.message);
-            Said::Ours(Box::new(content(Reply::error(text))))
-        }
+        Err(error) => failed(&error),
     }
+}
+
+pub(super) fn failed(error: &CallError) -> Said {
+    let code = serde_json::to_value(error.code).unwrap_or_default();
+    let code = code.as_str().unwrap_or("ERROR");
+    let text = format!("{code}: {}", error.message);
+    Said::Ours(Box::new(content(Reply::error(text))))
 }
 
 fn cancelled() -> CallError {

@@ -1,32 +1,54 @@
 //! The toolset `mcpproxy`: the tools of MCPProxy around code, in their shapes.
 
+mod call_tool;
+mod retrieve_tools;
+mod tools;
+
 use std::sync::Arc;
 
 use rmcp::RoleServer;
-use rmcp::model::Tool;
+use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
+pub(super) use self::tools::tools;
 use super::codexec::talk;
-use super::content;
 use super::talk::{Said, Talk};
-use crate::{App, Reply};
-
-pub(super) fn tools() -> Vec<Tool> {
-    Vec::new()
-}
+use crate::{App, Came, CodeExecution};
 
 pub(super) fn is_one(name: &str) -> bool {
-    ["code_execution", "retrieve_tools", "call_tool"].contains(&name)
+    name == "code_execution" || name == "retrieve_tools" || call_tool::is_one(name)
 }
 
 pub(super) fn begin(
     app: &Arc<App>,
-    _name: String,
-    _arguments: Map<String, Value>,
+    name: &str,
+    arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
 ) -> Talk {
-    talk(app, context, |_, _| async {
-        Said::Ours(Box::new(content(Reply::error("not built yet".to_owned()))))
-    })
+    match name {
+        "code_execution" => talk(app, context, move |app, client| async move {
+            Said::Ours(Box::new(result(app.code_execution(arguments, &client).await)))
+        }),
+        "retrieve_tools" => talk(app, context, move |app, _| async move {
+            Said::Ours(Box::new(super::content(retrieve_tools::call(&app, arguments).await)))
+        }),
+        call => call_tool::begin(app, call, arguments, context),
+    }
+}
+
+/// Code that fails is an answer to whoever sent it, as MCPProxy has it: `isError` says that nothing
+/// was run. What was printed stands apart, so that the first text is the promised JSON alone.
+fn result(executed: CodeExecution) -> CallToolResult {
+    let CodeExecution { text, output, images, came } = executed;
+    let mut content = vec![ContentBlock::text(text)];
+    if !output.is_empty() {
+        content.push(ContentBlock::text(format!("[output]\n{output}")));
+    }
+    let images = images.into_iter();
+    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
+    match came {
+        Came::Fine | Came::Failed => CallToolResult::success(content),
+        Came::Refused => CallToolResult::error(content),
+    }
 }

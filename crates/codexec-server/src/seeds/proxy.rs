@@ -7,7 +7,7 @@ pub struct ProxySettings {
     /// A configuration of its own that does not enable it has it off; without one it is on.
     pub is_enabled: bool,
     pub timeout: Duration,
-    /// Without it, as many as our own settings allow.
+    /// Without it or with 0, as many as our own settings allow.
     pub max_tool_calls: Option<u32>,
     /// How many tools `retrieve_tools` gives if nobody says.
     pub tools_limit: usize,

@@ -186,4 +186,9 @@ impl File {
             Err(error) => Err(ConfigError::Read(path.to_owned(), error)),
         }
     }
+
+    /// Whether it says how long an execution may take at most.
+    pub(crate) fn has_max_timeout(&self) -> bool {
+        self.limits.max_timeout_ms.is_some()
+    }
 }

@@ -42,6 +42,10 @@ fn values_are_shown_as_people_read_them() {
     check_out("console.log('%s is %d, %j%%', 'x', 4, {a: 1}, 'rest')", "x is 4, {\"a\":1}% rest\n");
     check_out("console.log()", "\n");
     check_out(
+        "log('a', {b: 1}); const f = () => { const log = 2; return log; }; log(f())",
+        "a { b: 1 }\n2\n",
+    );
+    check_out(
         "console.log(['x'.repeat(50), 'y'.repeat(50)])",
         &format!("[\n  '{}',\n  '{}'\n]\n", "x".repeat(50), "y".repeat(50)),
     );

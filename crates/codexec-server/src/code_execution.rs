@@ -1,0 +1,153 @@
+//! What MCPProxy calls code execution: code or a script's name in, `{ok, value | error}` out. The
+//! tool, the command line and every later edge ask here, so all of them mean the same.
+
+mod answer;
+mod arguments;
+mod refused;
+mod stored;
+
+use std::path::PathBuf;
+
+use codexec_scripts::{Filter, ScriptError};
+use codexec_types::{Image, Language};
+use serde_json::{Map, Value};
+
+use self::arguments::{Arguments, Source};
+use self::refused::Refused;
+use self::stored::Stored;
+use crate::{App, Budget, Client, Execution, Wanted};
+
+/// What came of it.
+pub struct CodeExecution {
+    /// The JSON that the seed's clients know, and nothing else.
+    pub text: String,
+    /// What the code wrote while it ran.
+    pub output: String,
+    pub images: Vec<Image>,
+    pub came: Came,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// The code ran to its end.
+    Fine,
+    /// It did not, or is no code: that is an answer, too.
+    Failed,
+    /// What was asked for is not allowed, or we could not do it.
+    Refused,
+}
+
+/// A script that can be run by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedScript {
+    pub name: String,
+    pub language: Language,
+    /// It is a file of its own, and not in our library.
+    pub is_file: bool,
+}
+
+/// How many names are read to list them.
+const MAX_NAMES: usize = 1_000;
+
+impl App {
+    /// Never fails: whatever happens has an answer in the shape that was promised.
+    pub async fn code_execution(&self, args: Map<String, Value>, client: &Client) -> CodeExecution {
+        let budget = (!client.takes_all).then_some(Budget::DEFAULT);
+        match self.executed(args, client).await {
+            Ok(execution) => answer::of(&execution, budget),
+            Err(refused) => {
+                tracing::debug!(code = refused.code, "not executed");
+                answer::of_refusal(&refused)
+            }
+        }
+    }
+
+    /// Every script that `script` can name, in order.
+    pub async fn code_scripts(&self) -> Vec<NamedScript> {
+        let files = match self.scripts_folder() {
+            Some(folder) => blocking(move || stored::list(&folder, MAX_NAMES)).await,
+            None => None,
+        };
+        let mut all = files.unwrap_or_default();
+        let filter = Filter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
+        let saved = self.scripts.list(filter).await.map(|listed| listed.scripts);
+        let saved =
+            saved.unwrap_or_default().into_iter().filter(|meta| stored::is_name(&meta.name));
+        all.extend(saved.map(|meta| NamedScript {
+            name: meta.name,
+            language: meta.language,
+            is_file: false,
+        }));
+        // A file stays before a saved one of its name, which it hides.
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all
+    }
+
+    async fn executed(
+        &self,
+        args: Map<String, Value>,
+        client: &Client,
+    ) -> Result<Execution, Refused> {
+        if !self.seeds.proxy.is_enabled {
+            return Err(Refused::disabled());
+        }
+        let policy = self.in_force.policy();
+        let Arguments { source, language, input, asked } =
+            Arguments::read(args, &self.seeds.proxy, &policy)?;
+        let mut wanted = Wanted::new(language.unwrap_or(Language::JavaScript), String::new());
+        (wanted.input, wanted.asked) = (input, asked);
+        match source {
+            Source::Code(code) => wanted.code = code,
+            Source::Script(name) => match self.stored(&name).await? {
+                Some(stored) => {
+                    is_its_language(&name, stored.language, language)?;
+                    (wanted.language, wanted.code) = (stored.language, stored.code);
+                }
+                None => return self.run_from_library(&name, language, wanted, client).await,
+            },
+        }
+        Ok(self.execute(wanted, client).await?)
+    }
+
+    async fn run_from_library(
+        &self,
+        name: &str,
+        asked: Option<Language>,
+        wanted: Wanted,
+        client: &Client,
+    ) -> Result<Execution, Refused> {
+        match self.scripts.get(name, None).await {
+            Ok(script) => is_its_language(name, script.meta.language, asked)?,
+            Err(ScriptError::NotFound { .. }) => {
+                return Err(Refused::no_script(name, &self.code_scripts().await));
+            }
+            Err(error) => return Err(Refused::script(&error)),
+        }
+        Ok(self.run_saved(name, None, wanted, client).await?)
+    }
+
+    /// Read anew for each run, so that an edited file counts at once.
+    async fn stored(&self, name: &str) -> Result<Option<Stored>, Refused> {
+        stored::check_name(name)?;
+        let Some(folder) = self.scripts_folder() else { return Ok(None) };
+        let name = name.to_owned();
+        let found = blocking(move || stored::find(&folder, &name)).await;
+        found.unwrap_or_else(|| Err(Refused::unusable("reading the script failed")))
+    }
+
+    fn scripts_folder(&self) -> Option<PathBuf> {
+        self.seeds.proxy.scripts.clone()
+    }
+}
+
+fn is_its_language(name: &str, its: Language, asked: Option<Language>) -> Result<(), Refused> {
+    match asked {
+        Some(asked) if asked != its => Err(Refused::other_language(name, its, asked)),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Off the runtime's threads: a disk may be slow.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}

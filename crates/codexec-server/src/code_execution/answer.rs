@@ -1,0 +1,96 @@
+//! Executions in the shape that MCPProxy's clients know.
+
+use codexec_types::{Limit, Outcome, Thrown};
+use serde_json::{Map, Value};
+
+use super::refused::Refused;
+use super::{Came, CodeExecution};
+use crate::{Budget, Execution, explanation};
+
+/// `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": .., "stack": ..}}`.
+/// Only what a budget has cut has one more key, `"truncated": true`.
+pub(super) fn of(execution: &Execution, budget: Option<Budget>) -> CodeExecution {
+    let written = execution.output.text().trim_end_matches('\n');
+    // Two texts share one budget.
+    let budget = budget.map(|budget| if written.is_empty() { budget } else { budget.halved() });
+    let whole = format!("the whole is the resource codexec://executions/{}", execution.id);
+    let cut = |text: &str| match budget {
+        Some(budget) => budget.cut(text, &whole),
+        None => text.to_owned(),
+    };
+    let text = match &execution.outcome {
+        Outcome::Returned(value) => fine(value.text(), cut(value.text())),
+        Outcome::Threw(thrown) => threw(execution, thrown, budget, &whole),
+        Outcome::Stopped(limit) => stopped(execution, *limit),
+        Outcome::Exited { .. } | Outcome::Crashed(_) | Outcome::Cancelled => {
+            let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
+            failed(code, &explanation(execution), None)
+        }
+    };
+    CodeExecution {
+        text,
+        output: cut(written),
+        images: execution.images.shown.clone(),
+        came: if execution.outcome.code().is_none() { Came::Fine } else { Came::Failed },
+    }
+}
+
+pub(super) fn of_refusal(refused: &Refused) -> CodeExecution {
+    CodeExecution {
+        text: failed(refused.code, &refused.message, None),
+        output: String::new(),
+        images: Vec::new(),
+        came: Came::Refused,
+    }
+}
+
+/// The value's own text, so that no number is rounded on its way.
+fn fine(value: &str, shown: String) -> String {
+    if shown == value {
+        return format!("{{\"ok\":true,\"value\":{value}}}");
+    }
+    let shown = Value::String(shown);
+    format!("{{\"ok\":true,\"value\":{shown},\"truncated\":true}}")
+}
+
+fn threw(execution: &Execution, thrown: &Thrown, budget: Option<Budget>, whole: &str) -> String {
+    let place = thrown.at.map(|at| format!("at line {}, column {}", at.line, at.column));
+    let is_text_wrong = thrown.stack.is_none();
+    let message = match &place {
+        // Where a text is no program is the most useful thing about it.
+        Some(place) if is_text_wrong => format!("{} {place}", thrown.message),
+        Some(_) | None => thrown.message.clone(),
+    };
+    let stack = thrown.stack.clone().or(place);
+    let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
+    let Some(half) = budget.map(Budget::halved) else {
+        return failed(code, &message, stack.as_deref());
+    };
+    let stack = stack.map(|stack| half.cut(&stack, whole));
+    failed(code, &half.cut(&message, whole), stack.as_deref())
+}
+
+/// The sentences that MCPProxy prints, where it has some.
+fn stopped(execution: &Execution, limit: Limit) -> String {
+    match limit {
+        Limit::Wall => failed(limit.code(), "JavaScript execution timed out", None),
+        Limit::ToolCalls => {
+            let most = execution.limits.tool_calls;
+            let message = format!("Exceeded maximum tool calls limit ({most})");
+            failed(limit.code(), &message, None)
+        }
+        // It knows one kind of time.
+        Limit::Cpu => failed(Limit::Wall.code(), &explanation(execution), None),
+        Limit::Memory | Limit::Processes | Limit::OpenFiles | Limit::Disk | Limit::Output => {
+            failed(limit.code(), &explanation(execution), None)
+        }
+    }
+}
+
+fn failed(code: &str, message: &str, stack: Option<&str>) -> String {
+    let mut error = Map::new();
+    error.insert("code".to_owned(), code.into());
+    error.insert("message".to_owned(), message.into());
+    error.extend(stack.map(|stack| ("stack".to_owned(), stack.into())));
+    format!("{{\"ok\":false,\"error\":{}}}", Value::Object(error))
+}

@@ -1,0 +1,113 @@
+//! One upstream tool, called by its joined name.
+
+use std::sync::Arc;
+
+use codexec_types::CallError;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use serde_json::{Map, Value};
+
+use crate::fields::{FieldError, Fields};
+use crate::mcp::codexec::talk;
+use crate::mcp::content;
+use crate::mcp::direct;
+use crate::mcp::talk::{Said, Talk};
+use crate::{App, Reply};
+
+/// What a call says that it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Read,
+    Write,
+    Destructive,
+}
+
+const OPERATIONS: [(&str, Operation); 3] = [
+    ("read", Operation::Read),
+    ("write", Operation::Write),
+    ("destructive", Operation::Destructive),
+];
+
+/// Also by the names that newer versions of MCPProxy list, one for each kind of operation.
+pub(super) fn is_one(name: &str) -> bool {
+    name == "call_tool" || operation(name).is_some()
+}
+
+pub(super) fn begin(
+    app: &Arc<App>,
+    called_as: &str,
+    arguments: Map<String, Value>,
+    context: &RequestContext<RoleServer>,
+) -> Talk {
+    match read(arguments, operation(called_as)) {
+        Ok((name, args)) => direct::begin_as(app, name, args, context, said),
+        Err(problem) => {
+            let reply = Reply::error(format!("INVALID_ARGS: {problem}"));
+            talk(app, context, |_, _| async { Said::Ours(Box::new(content(reply))) })
+        }
+    }
+}
+
+fn operation(name: &str) -> Option<Operation> {
+    let kind = name.strip_prefix("call_tool_")?;
+    OPERATIONS.into_iter().find(|(word, _)| *word == kind).map(|(_, operation)| operation)
+}
+
+/// The tool's name and its arguments.
+fn read(
+    arguments: Map<String, Value>,
+    called_as: Option<Operation>,
+) -> Result<(String, Map<String, Value>), String> {
+    let wrong = |error: FieldError| error.to_string();
+    let mut fields = Fields::new(arguments);
+    let name = fields.required_text("name").map_err(wrong)?;
+    let args = fields.take("args").filter(|args| !args.is_null());
+    let text = fields.text("args_json").map_err(wrong)?.filter(|text| !text.is_empty());
+    let intent = fields.take("intent").filter(|intent| !intent.is_null());
+    fields.finish().map_err(wrong)?;
+    let said = intent.map(intended).transpose()?.flatten();
+    if let (Some(said), Some(called_as)) = (said, called_as)
+        && said != called_as
+    {
+        return Err("intent.operation_type: it is not what this tool does; leave it out".to_owned());
+    }
+    let must = "it must be an object of the tool's arguments";
+    let args = match (args, text) {
+        (Some(_), Some(_)) => return Err("args, args_json: both are given; give one".to_owned()),
+        (Some(args), None) => args,
+        (None, Some(text)) => {
+            serde_json::from_str(&text).map_err(|error| format!("args_json: {error}; {must}"))?
+        }
+        (None, None) => Value::Object(Map::new()),
+    };
+    match args {
+        Value::Object(args) => Ok((name, args)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(format!("args: {must}"))
+        }
+    }
+}
+
+/// Read so that mistakes are told; what may be called is the policy's to say, not the caller's.
+fn intended(intent: Value) -> Result<Option<Operation>, String> {
+    let Value::Object(intent) = intent else {
+        return Err("intent: it must be an object".to_owned());
+    };
+    let wrong = |error: FieldError| format!("intent.{error}");
+    let mut fields = Fields::new(intent);
+    let operation = fields.choice("operation_type", &OPERATIONS).map_err(wrong)?;
+    fields.text("data_sensitivity").map_err(wrong)?;
+    fields.text("reason").map_err(wrong)?;
+    fields.finish().map_err(wrong)?;
+    Ok(operation)
+}
+
+fn said(_: &str, called: Result<Value, CallError>) -> Said {
+    match called {
+        Ok(result) => Said::Theirs(result),
+        Err(error) => direct::failed(&error),
+    }
+}
+
+#[cfg(test)]
+mod tests;
