@@ -33,6 +33,7 @@ mod remote;
 mod resources;
 mod seed_code_executor;
 mod seed_codexec;
+mod seed_mcpproxy;
 mod servers;
 mod startup;
 mod support;
