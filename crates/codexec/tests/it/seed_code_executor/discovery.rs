@@ -99,6 +99,32 @@ fn what_the_users_settings_forbid_is_not_shown_either() {
     );
 }
 
+/// There it held for TypeScript only.
+#[test]
+fn what_no_request_may_widen_holds_in_both_languages() {
+    let servers = json!({"up": upstream(&["up"]), "other": upstream(&["other"])});
+    let seed = &mut Seed::with(&servers, |command| {
+        let home = command.get_current_dir().expect("set").to_owned();
+        let settings = "[code-executor]\nallowed-tools = [\"mcp__up__who\"]\n";
+        crate::support::keep_settings(&home, settings);
+    });
+    let refused = "tool \"mcp__other__who\" is not allowed by the settings of codexec";
+    let code = "const who = await callMCPTool('mcp__up__who');
+        const found = (await discoverMCPTools()).map((tool) => tool.name);
+        try { await callMCPTool('mcp__other__who'); } catch (error) { return [who.name, found, error.message]; }";
+    let args =
+        |code: &str| json!({"code": code, "allowedTools": ["mcp__*__*"], "timeoutMs": 60_000});
+    let said: Value =
+        serde_json::from_str(&seed.done("executeTypescript", &args(code))).expect("JSON");
+    assert_eq!(said, json!(["up", ["mcp__up__who"], refused]));
+    let code = "who = await call_mcp_tool('mcp__up__who')\n\
+                found = [tool['name'] for tool in await discover_mcp_tools()]\n\
+                try:\n    await call_mcp_tool('mcp__other__who')\n\
+                except ToolError as error:\n    said = [who['name'], found, str(error)]\nsaid";
+    let said: Value = serde_json::from_str(&seed.done("executePython", &args(code))).expect("JSON");
+    assert_eq!(said, json!(["up", ["mcp__up__who"], refused]));
+}
+
 /// What code starts by our own functions is held to the same rules, and gets no requests anew.
 #[test]
 fn code_that_starts_code_gives_it_no_more() {
