@@ -90,18 +90,22 @@ impl Discovery {
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
+        let counted = by.app.requests.count(&by.client.principal, begun);
+        if let Err(too_many) = &counted
+            && !too_many.is_first
+        {
+            return Err(refused(too_many.wait));
+        }
         let args = json!({"searchTerms": words.brief()}).to_string();
         let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message = format!("the request cannot be written down, so it is not met: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
-        let result = match by.app.requests.count(&by.client.principal, begun) {
-            Err(wait) => Err(too_many(wait)),
-            Ok(()) => match rules::check(&ask) {
-                Err(error) => Err(error),
-                Ok(()) => self.looked_up(by, gateway, ask).await,
-            },
+        let result = match (counted, rules::check(&ask)) {
+            (Err(too_many), _) => Err(refused(too_many.wait)),
+            (Ok(()), Err(error)) => Err(error),
+            (Ok(()), Ok(())) => self.looked_up(by, gateway, ask).await,
         };
         let error = result.as_ref().err();
         let end = CallEnd {
@@ -151,7 +155,7 @@ impl Discovery {
     }
 }
 
-fn too_many(wait: Duration) -> CallError {
+fn refused(wait: Duration) -> CallError {
     let (most, window) = (requests::MOST, requests::WINDOW.as_secs());
     let seconds = wait.as_secs() + 1;
     let message = format!(
