@@ -31,6 +31,7 @@ mod records;
 mod reference;
 mod remote;
 mod resources;
+mod seed_code_executor;
 mod seed_codexec;
 mod seed_execution_mode;
 mod seed_mcpproxy;
