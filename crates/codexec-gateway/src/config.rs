@@ -21,10 +21,10 @@ use codexec_types::ServerName;
 
 pub use approvals::Approvals;
 pub use client::{Client, Reach};
-use dialect::Dialect;
 use entry::Entry;
 pub use merge::merge;
 use node::Node;
+pub use ourselves::replaced;
 pub use places::{Holds, Place, Whereabouts, places};
 use section::{Section, section};
 pub use server::{
@@ -124,14 +124,19 @@ pub struct Document {
 }
 
 impl Document {
-    /// How long a file of this client's may be: large, but not endless.
-    pub fn max_bytes(client: Client) -> u64 {
-        Dialect::of(client).syntax.max_bytes()
+    /// How long such a file may be: large, but not endless.
+    pub fn max_bytes(client: Client, path: &Path) -> u64 {
+        Syntax::of(client, path).max_bytes()
     }
 
     /// As this client writes it.
     pub fn new(text: &str, client: Client) -> Document {
-        let syntax = Dialect::of(client).syntax;
+        Document::at(Path::new(""), text, client)
+    }
+
+    /// The same; whoever names a file may name one in TOML.
+    pub fn at(path: &Path, text: &str, client: Client) -> Document {
+        let syntax = Syntax::of(client, path);
         Document { root: syntax.parse(text), syntax }
     }
 }
@@ -181,7 +186,7 @@ fn read_entry(
     scope: &Scope<'_>,
     parsed: &mut Parsed,
 ) {
-    let mut entry = Entry::new(written, node, scope);
+    let mut entry = Entry::new(written, node, scope, section.dialect);
     let mut off = entry.is_off().then(|| "it is switched off there".to_owned());
     off = off.or_else(|| section.objection(written).map(str::to_owned));
     if scope.client == Client::Own {

@@ -10,6 +10,7 @@ mod login;
 mod names;
 mod resources;
 mod rounds;
+mod servers;
 mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
@@ -47,6 +48,8 @@ pub struct Gateway {
     inner: Arc<Inner>,
     /// On whose behalf this handle calls.
     caller: Caller,
+    /// How long its lists wait for servers that are still starting.
+    patience: Duration,
 }
 
 struct Inner {
@@ -75,6 +78,7 @@ impl Gateway {
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
         let observed = Observed::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
+        let patience = settings.catalogue_wait;
         let inner = Inner {
             is_warming: AtomicBool::new(false),
             fleet: Mutex::default(),
@@ -89,7 +93,7 @@ impl Gateway {
             names: Mutex::default(),
             observed,
         };
-        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default() };
+        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default(), patience };
         drop(gateway.replace(servers));
         gateway
     }
@@ -97,7 +101,19 @@ impl Gateway {
     /// The same servers, called on somebody's behalf.
     #[must_use]
     pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
-        Gateway { inner: self.inner.clone(), caller }
+        Gateway { inner: self.inner.clone(), caller, patience: self.patience }
+    }
+
+    /// The same servers, whose lists wait no longer than this for those that are still starting.
+    #[must_use]
+    pub fn hurried(&self, patience: Duration) -> Gateway {
+        let patience = self.patience.min(patience);
+        Gateway { inner: self.inner.clone(), caller: self.caller.clone(), patience }
+    }
+
+    /// The most calls that all servers together have under way.
+    pub fn most_calls(&self) -> usize {
+        self.inner.shared.settings.calls_in_all
     }
 
     /// Told whenever some list may have changed.
@@ -182,6 +198,7 @@ impl Gateway {
                 self.call_tool(&server, &tool, &args, allowed).await
             }
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
+            Ask::Servers {} => self.servers(allowed),
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(&words, allowed).await,
             Ask::Search { query: text, limit, server, kind, detail } => {

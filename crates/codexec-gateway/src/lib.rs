@@ -35,7 +35,7 @@ pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
     Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
     Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
-    TrustMode, Tuning, Whereabouts, World, merge, parse, places, unreadable,
+    TrustMode, Tuning, Whereabouts, World, merge, parse, places, replaced, unreadable,
 };
 pub use files::read_text;
 pub use finder::Finder;

@@ -12,6 +12,7 @@ use codexec_store::{CallEnd, Store, ToolCall};
 use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
 use serde_json::{Map, Value};
 
+use crate::discovery::{Asking, Discovery, Words};
 use crate::sessions::{Recorded, Replay};
 use crate::{App, Client};
 
@@ -82,9 +83,31 @@ impl<'a> Answers<'a> {
     async fn found(&self, ask: Ask) -> Result<Json, CallError> {
         match ask {
             Ask::Own { name, args } => self.own(&name, &args).await,
+            ask if self.discovery().is_some() => self.discovered(ask).await,
             ask if ask.is_tool_call() => self.called(ask).await,
             ask => self.asked(ask).await,
         }
+    }
+
+    fn discovery(&self) -> Option<&Discovery> {
+        self.client.inside.as_ref()?.discovery.as_deref()
+    }
+
+    /// By rules of its own, where there are some; what is called is called by the usual ones.
+    async fn discovered(&self, ask: Ask) -> Result<Json, CallError> {
+        let Some(discovery) = self.discovery() else { return self.called(ask).await };
+        let Some(words) = Words::of(&ask) else {
+            return self.called(ask).await.map_err(|error| discovery.in_their_words(error));
+        };
+        let by = Asking {
+            app: self.app,
+            store: self.store,
+            id: self.id,
+            client: self.client,
+            language: self.admitted.language(),
+        };
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        discovery.answer(by, &self.gateway, (ask, words), number).await
     }
 
     async fn asked(&self, ask: Ask) -> Result<Json, CallError> {
@@ -154,7 +177,8 @@ fn named(ask: &Ask) -> (&str, &str, &str) {
         }
         Ask::Prompts { server } => (server.as_deref().unwrap_or(""), "prompts/list", ""),
         Ask::ToolNames { server } => (server, "tools/list", ""),
-        Ask::Discover { .. }
+        Ask::Servers {}
+        | Ask::Discover { .. }
         | Ask::Search { .. }
         | Ask::Schema { .. }
         | Ask::Help { .. }
@@ -162,7 +186,7 @@ fn named(ask: &Ask) -> (&str, &str, &str) {
     }
 }
 
-fn code_name(code: CallCode) -> &'static str {
+pub(crate) fn code_name(code: CallCode) -> &'static str {
     match code {
         CallCode::InvalidArgs => "INVALID_ARGS",
         CallCode::ServerNotAllowed => "SERVER_NOT_ALLOWED",

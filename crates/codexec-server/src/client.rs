@@ -1,5 +1,6 @@
 //! Whoever asks for something.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use codexec_gateway::Caller;
@@ -8,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Progress;
+use crate::discovery::Discovery;
 
 /// How many executions may stand inside each other.
 pub(crate) const MAX_DEPTH: u8 = 3;
@@ -32,6 +34,8 @@ pub struct Client {
 #[derive(Clone)]
 pub(crate) struct Inside {
     pub(crate) tools: ToolFilter,
+    /// How it learns of tools, if that is more than what it may call.
+    pub(crate) discovery: Option<Arc<Discovery>>,
     /// When its own time is up.
     pub(crate) until: Instant,
     /// The sessions that wait for it to end, its own among them.
@@ -52,6 +56,11 @@ impl Client {
             takes_all: false,
             inside: None,
         }
+    }
+
+    /// How others know them: by what they say, or by whose they are.
+    pub(crate) fn name(&self) -> &str {
+        self.context.agent_id.as_deref().unwrap_or(self.principal.as_str())
     }
 
     /// The same one, asking from inside an execution of theirs. What is asked ends with it.

@@ -8,7 +8,7 @@ use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
 use codexec_types::{
     Admitted, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
-    SessionId, Written,
+    SessionId, ToolFilter, Written,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -16,7 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
+use crate::audit::Writing;
 use crate::client::{Inside, MAX_DEPTH};
+use crate::discovery::{self, Discovery, Requests};
 use crate::sessions::{Session, Turn};
 use crate::{
     Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings, Sessions,
@@ -33,6 +35,9 @@ pub struct App {
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
+    /// How often clients looked for tools, where that is counted.
+    pub(crate) requests: Requests,
+    pub(crate) writing: Writing,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -109,6 +114,8 @@ impl App {
             sessions,
             scripts,
             seeds: Seeds::default(),
+            requests: Requests::default(),
+            writing: Writing::default(),
             stopping,
             executions,
         }
@@ -144,12 +151,13 @@ impl App {
         client: &Client,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
-        let policy = self.in_force.policy();
+        let policy = wanted.policy(self.in_force.policy());
+        let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
         let request = wanted.found(&policy.files).await?;
         let admitted = policy.admit(request, &self.gateway.server_names())?;
-        let admitted = within(admitted, client)?;
+        let admitted = within(discovery::narrowed(admitted, discovery.as_deref()), client)?;
         // A session does one thing at a time; the wait is nobody's running time.
         let turn = match &session {
             Some(session) => Some(turn(session, client).await?),
@@ -171,9 +179,10 @@ impl App {
         };
         store.begin(begin).await?;
         let mut trace = Trace::default();
-        let inside = client.asking_from(inside(client, &admitted, begun, session.as_ref()));
+        let inside =
+            client.asking_from(inside(client, &admitted, begun, session.as_ref(), discovery));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, turn).await {
+        let driven = match self.start(&admitted, turn, &inside).await {
             Ok(guest) => Ok(self.see_through(guest, &answers, client, &id, &mut trace).await),
             Err(error) => Err(error),
         };
@@ -199,7 +208,12 @@ impl App {
         })
     }
 
-    async fn start(&self, admitted: &Admitted, turn: Option<Turn>) -> Result<Guest, ExecuteError> {
+    async fn start(
+        &self,
+        admitted: &Admitted,
+        turn: Option<Turn>,
+        inside: &Client,
+    ) -> Result<Guest, ExecuteError> {
         match turn {
             Some(mut turn) => {
                 let number = turn.number;
@@ -207,7 +221,9 @@ impl App {
                 Ok(Guest::Kept(turn))
             }
             None => {
-                let servers = self.visible_servers(admitted);
+                let discovery = discovery::of_outer(inside);
+                let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
+                let servers = self.visible_servers(shown);
                 Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers).await?)))
             }
         }
@@ -287,10 +303,10 @@ impl App {
     }
 
     /// Whose tools this code may see.
-    pub(crate) fn visible_servers(&self, admitted: &Admitted) -> Vec<String> {
+    pub(crate) fn visible_servers(&self, shown: &ToolFilter) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
-            .filter(|name| admitted.tools().allows_server(name.as_str()))
+            .filter(|name| shown.allows_server(name.as_str()))
             .map(|name| name.as_str().to_owned())
             .collect()
     }
@@ -367,6 +383,7 @@ fn inside(
     admitted: &Admitted,
     begun: Instant,
     session: Option<&SessionId>,
+    discovery: Option<Arc<Discovery>>,
 ) -> Inside {
     let (mut sessions, depth) = match &client.inside {
         Some(outer) => (outer.sessions.clone(), outer.depth + 1),
@@ -375,7 +392,7 @@ fn inside(
     sessions.extend(session.cloned());
     let until = begun + admitted.limits().wall;
     let is_in_session = session.is_some();
-    Inside { tools: admitted.tools().clone(), until, sessions, is_in_session, depth }
+    Inside { tools: admitted.tools().clone(), discovery, until, sessions, is_in_session, depth }
 }
 
 /// Code that waits for a session which waits for that code would wait for ever.

@@ -4,9 +4,11 @@
 //! a worker, an upstream or the database by itself.
 
 mod answers;
+mod audit;
 mod budget;
 mod client;
 mod code_execution;
+mod discovery;
 mod error;
 mod execute;
 mod fields;

@@ -132,8 +132,10 @@ impl Server {
                     return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
                 }
                 (Toolset::CodeExecutor, name) if code_executor::is_one(name) => {
-                    let name = name.to_owned();
-                    return Ok(Ok(code_executor::begin(&self.app, name, arguments, context)));
+                    let (name, since) = (name.to_owned(), self.started);
+                    return Ok(Ok(code_executor::begin(
+                        &self.app, name, arguments, context, since,
+                    )));
                 }
                 (Toolset::CodeExecutionMode, name) if code_execution_mode::is_one(name) => {
                     return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_types::{Asked, Files, Json, Language, Request};
+use codexec_types::{Asked, Files, Json, Language, Policy, Request};
 
+use crate::discovery::Discovery;
 use crate::sessions::{Replay, Session};
 use crate::working_dir::{DirError, find};
 
@@ -18,6 +19,10 @@ pub struct Wanted {
     /// A directory of the user's to work in, as it was written.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
+    /// How the code learns of tools, if that is more than what it may call.
+    pub(crate) discovery: Option<Arc<Discovery>>,
+    /// The directories that this toolset opens, in place of the policy's.
+    pub(crate) files: Option<Files>,
     /// Where it runs, if not in a worker of its own.
     pub(crate) session: Option<Arc<Session>>,
     /// The saved script that it is, and which version.
@@ -36,9 +41,19 @@ impl Wanted {
             args: Vec::new(),
             working_dir: None,
             asked: Asked::default(),
+            discovery: None,
+            files: None,
             session: None,
             script: None,
             replayed: None,
+        }
+    }
+
+    /// The policy, with the directories of this request.
+    pub(crate) fn policy(&mut self, policy: Arc<Policy>) -> Arc<Policy> {
+        match self.files.take() {
+            Some(files) => Arc::new(Policy { files, ..Policy::clone(&policy) }),
+            None => policy,
         }
     }
 

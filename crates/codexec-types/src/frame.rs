@@ -118,6 +118,8 @@ pub enum Ask {
         name: String,
         args: Json,
     },
+    /// Every server there is, and in short what it has.
+    Servers {},
     /// The names of one server's tools.
     ToolNames {
         server: String,
@@ -218,7 +220,8 @@ impl Ask {
             | Ask::Prompt { args, .. }
             | Ask::Own { args, .. } => args.text().len(),
             Ask::ReadResource { uri, .. } => uri.len(),
-            Ask::ToolNames { .. }
+            Ask::Servers {}
+            | Ask::ToolNames { .. }
             | Ask::Discover { .. }
             | Ask::Search { .. }
             | Ask::Schema { .. }
@@ -239,7 +242,8 @@ impl Ask {
             | Ask::ReadResource { .. }
             | Ask::Prompts { .. }
             | Ask::Prompt { .. } => true,
-            Ask::ToolNames { .. }
+            Ask::Servers {}
+            | Ask::ToolNames { .. }
             | Ask::Discover { .. }
             | Ask::Search { .. }
             | Ask::Schema { .. }

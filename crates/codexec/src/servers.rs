@@ -238,9 +238,10 @@ fn key(place: &Place) -> (PathBuf, Reach) {
 }
 
 fn document(place: &Place) -> Option<Result<Document, String>> {
-    match read_text(&place.path, Document::max_bytes(place.client)) {
-        Ok(text) => Some(Ok(Document::new(&text, place.client))),
-        Err(error) if is_absent(&error) && place.client != Client::Named => None,
+    let (path, client) = (&place.path, place.client);
+    match read_text(path, Document::max_bytes(client, path)) {
+        Ok(text) => Some(Ok(Document::at(path, &text, client))),
+        Err(error) if is_absent(&error) && client != Client::Named => None,
         Err(error) => Some(Err(format!("it cannot be read: {error}"))),
     }
 }

@@ -17,6 +17,12 @@ pub enum Client {
     ClaudeDesktop,
     /// `~/.config/mcp`, which is nobody's.
     Shared,
+    /// Code Executor MCP, whose toolset we have.
+    CodeExecutor,
+    /// MCP Server Code Execution Mode, whose toolset we have.
+    CodeExecutionMode,
+    /// MCPProxy, whose toolset we have.
+    Mcpproxy,
     /// Our own settings.
     Own,
     /// A file that somebody named: `--mcp-config`, `MCP_CONFIG_PATH`.
@@ -41,6 +47,11 @@ impl Client {
         Client::Shared,
     ];
 
+    /// The systems that we replace: their files are looked for when their toolset is chosen, and
+    /// count more than those of [`Client::ALL`].
+    pub const REPLACED: [Client; 3] =
+        [Client::CodeExecutor, Client::CodeExecutionMode, Client::Mcpproxy];
+
     /// As settings write it.
     pub fn name(self) -> &'static str {
         match self {
@@ -57,6 +68,9 @@ impl Client {
             Client::Cline => "cline",
             Client::ClaudeDesktop => "claude-desktop",
             Client::Shared => "mcp",
+            Client::CodeExecutor => "code-executor",
+            Client::CodeExecutionMode => "code-execution-mode",
+            Client::Mcpproxy => "mcpproxy",
             Client::Own => "codexec",
             Client::Named => "named",
         }

@@ -8,7 +8,10 @@ pub(super) struct Dialect {
     /// The key of the file that holds the servers.
     pub(super) root: &'static str,
     pub(super) variables: Variables,
+    /// The keys that may say which transport an entry has.
+    pub(super) kinds: &'static [&'static str],
     pub(super) command: &'static str,
+    pub(super) cwd: &'static str,
     pub(super) env: &'static str,
     /// The keys that may hold an address, and the transport that each means by itself; `None`
     /// where the entry has to say it.
@@ -19,12 +22,16 @@ pub(super) struct Dialect {
     pub(super) startup_timeouts: &'static [(&'static str, Unit)],
     pub(super) enabled_tools: Option<&'static str>,
     pub(super) disabled_tools: Option<&'static str>,
+    /// Whether an entry may say that its tools wait for the user's word.
+    pub(super) has_quarantine: bool,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Unit {
     Seconds,
     Milliseconds,
+    /// A text like `90s` or `1m30s`.
+    Written,
 }
 
 const HTTP: Option<RemoteKind> = Some(RemoteKind::Http);
@@ -35,7 +42,9 @@ const USUAL: Dialect = Dialect {
     syntax: Syntax::Json,
     root: "mcpServers",
     variables: Variables::None,
+    kinds: &["type", "transport", "transportType"],
     command: "command",
+    cwd: "cwd",
     env: "env",
     urls: &[("url", HTTP), ("serverUrl", HTTP)],
     headers: "headers",
@@ -43,6 +52,7 @@ const USUAL: Dialect = Dialect {
     startup_timeouts: &[],
     enabled_tools: None,
     disabled_tools: None,
+    has_quarantine: false,
 };
 
 const NAMED: Dialect = Dialect {
@@ -119,6 +129,18 @@ const GOOSE: Dialect = Dialect {
     ..USUAL
 };
 
+/// Its servers stand in a list, each with its name.
+pub(super) const MCPPROXY: Dialect = Dialect {
+    variables: Variables::Proxy,
+    kinds: &["protocol", "type"],
+    cwd: "working_dir",
+    startup_timeouts: &[("init_timeout", Unit::Written)],
+    enabled_tools: Some("enabled_tools"),
+    disabled_tools: Some("disabled_tools"),
+    has_quarantine: true,
+    ..USUAL
+};
+
 const OWN: Dialect = Dialect {
     syntax: Syntax::Toml,
     root: "servers",
@@ -145,7 +167,10 @@ impl Dialect {
             Client::Goose => &GOOSE,
             Client::Cline => &CLINE,
             Client::ClaudeDesktop => &USUAL,
-            Client::Shared | Client::Named => &NAMED,
+            Client::Shared | Client::CodeExecutor | Client::CodeExecutionMode | Client::Named => {
+                &NAMED
+            }
+            Client::Mcpproxy => &MCPPROXY,
             Client::Own => &OWN,
         }
     }

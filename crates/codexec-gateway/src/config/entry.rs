@@ -47,8 +47,12 @@ enum Kind {
 }
 
 impl<'a> Entry<'a> {
-    pub(super) fn new(written: &'a str, node: &'a Node, scope: &'a Scope<'a>) -> Entry<'a> {
-        let dialect = Dialect::of(scope.client);
+    pub(super) fn new(
+        written: &'a str,
+        node: &'a Node,
+        scope: &'a Scope<'a>,
+        dialect: &'static Dialect,
+    ) -> Entry<'a> {
         Entry { written, node, scope, dialect, gaps: Gaps::default(), notes: Vec::new() }
     }
 
@@ -69,6 +73,12 @@ impl<'a> Entry<'a> {
             return Err(self.wrong(&format!(
                 "{asked} needs a value that only the client can ask you for; name the server with \
                  `codexec servers add`, or write the value as ${{env:NAME}}"
+            )));
+        }
+        if let Some(locked) = self.gaps.locked.first() {
+            return Err(self.wrong(&format!(
+                "{locked} is in MCPProxy's own keyring, which is not read here; write the value as \
+                 ${{env:NAME}} there, or name the server with `codexec servers add`"
             )));
         }
         let narrow = self.narrow()?;
@@ -114,12 +124,13 @@ impl<'a> Entry<'a> {
 
     /// What `type` says, if it is there.
     fn kind(&self) -> Result<Option<Kind>, BadEntry> {
-        let keys = ["type", "transport", "transportType"];
-        let Some(key) = keys.into_iter().find(|key| self.node.get(key).is_some()) else {
+        let Some(key) = self.dialect.kinds.iter().find(|key| self.node.get(key).is_some()) else {
             return Ok(None);
         };
         let word = self.node.get(key).and_then(Node::text).unwrap_or_default();
         match word {
+            // MCPProxy: whatever the rest of the entry is for.
+            "auto" | "" if self.dialect.has_quarantine => Ok(None),
             "stdio" | "local" => Ok(Some(Kind::Program)),
             "sse" => Ok(Some(Kind::Remote(RemoteKind::Sse))),
             "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" => {

@@ -13,6 +13,8 @@ pub(super) enum Variables {
     /// `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and the like; what is not set is empty.
     /// `${input:id}` is asked of the user.
     Editor,
+    /// `${env:VAR}`; what is not set is empty. `${keyring:name}` is kept where only MCPProxy looks.
+    Proxy,
     /// `$VAR` and `${VAR}`. What is not set is empty.
     Dollar,
     /// `{env:VAR}` and `{file:path}`. What is not set is empty.
@@ -26,6 +28,8 @@ pub(super) struct Gaps {
     pub(super) unset: Vec<String>,
     /// What only the client itself can ask for.
     pub(super) asked: Vec<String>,
+    /// What is in a keyring of another program.
+    pub(super) locked: Vec<String>,
 }
 
 pub(super) fn expand(text: &str, style: Variables, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
@@ -33,6 +37,7 @@ pub(super) fn expand(text: &str, style: Variables, scope: &Scope<'_>, gaps: &mut
         Variables::None => text.to_owned(),
         Variables::Braces => filled(text, "${", |inside| braces(inside, scope, gaps)),
         Variables::Editor => filled(text, "${", |inside| editor(inside, scope, gaps)),
+        Variables::Proxy => filled(text, "${", |inside| proxy(inside, scope, gaps)),
         Variables::Dollar => dollars(text, scope, gaps),
         Variables::Curly => filled(text, "{", |inside| curly(inside, scope, gaps)),
     }
@@ -89,6 +94,17 @@ fn editor(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
         }
         _ => None,
     }
+}
+
+fn proxy(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
+    let written = || format!("${{{inside}}}");
+    if let Some(name) = inside.strip_prefix("env:") {
+        return Some(variable(name, &written(), scope, gaps));
+    }
+    if inside.starts_with("keyring:") {
+        gaps.locked.push(written());
+    }
+    None
 }
 
 fn curly(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {

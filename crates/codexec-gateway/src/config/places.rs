@@ -31,14 +31,12 @@ pub struct Whereabouts<'a> {
 /// The files of these clients, farthest first: the later file wins.
 pub fn places(clients: &[Client], whereabouts: &Whereabouts<'_>) -> Vec<Place> {
     let mut found = Vec::new();
-    let farthest_first = || Client::ALL.into_iter().rev().filter(|c| clients.contains(c));
+    let all = || Client::ALL.into_iter().rev().chain(Client::REPLACED);
+    let farthest_first = || all().filter(|client| clients.contains(client));
     for client in farthest_first() {
         let paths = user_files(client, whereabouts);
         found.extend(paths.into_iter().map(|path| Place::file(client, Reach::User, path)));
-        if client == Client::Shared
-            && let Some(config) = whereabouts.config()
-        {
-            let path = config.join("mcp/servers");
+        if let Some(path) = user_folder(client, whereabouts) {
             let place = Place::file(client, Reach::User, path);
             found.push(Place { holds: Holds::Files, ..place });
         }
@@ -93,6 +91,15 @@ impl Whereabouts<'_> {
     }
 }
 
+/// A folder in which each file names servers.
+fn user_folder(client: Client, whereabouts: &Whereabouts<'_>) -> Option<PathBuf> {
+    match client {
+        Client::Shared => Some(whereabouts.config()?.join("mcp/servers")),
+        Client::CodeExecutionMode => Some(whereabouts.home?.join("MCPs")),
+        _ => None,
+    }
+}
+
 /// Farthest first.
 fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
     let at_home = |path: &str| whereabouts.home.map(|home| home.join(path));
@@ -131,6 +138,12 @@ fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
             in_config("Claude/claude_desktop_config.json"),
         ],
         Client::Shared => vec![in_config("mcp/servers.json")],
+        Client::CodeExecutor => {
+            vec![in_library("Claude/mcp.json"), in_config("claude-code/mcp.json")]
+        }
+        // All that is in its folder.
+        Client::CodeExecutionMode => Vec::new(),
+        Client::Mcpproxy => vec![at_home(".mcpproxy/mcp_config.json")],
         Client::Own | Client::Named => Vec::new(),
     };
     found.into_iter().flatten().collect()
@@ -153,6 +166,9 @@ fn project_files(client: Client) -> &'static [&'static str] {
         | Client::Cline
         | Client::ClaudeDesktop
         | Client::Shared
+        | Client::CodeExecutor
+        | Client::CodeExecutionMode
+        | Client::Mcpproxy
         | Client::Own
         | Client::Named => &[],
     }

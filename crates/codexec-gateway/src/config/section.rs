@@ -1,10 +1,16 @@
 //! Where in a file the servers stand, and what the file says about them elsewhere.
 
-use super::{Approvals, Client, Parsed, Reach, Scope, dialect::Dialect, node::Node};
+use super::{
+    Approvals, Client, Parsed, Reach, Scope,
+    dialect::{Dialect, MCPPROXY},
+    node::{Node, Tree},
+};
 
 /// A table of servers.
 pub(super) struct Section<'a> {
     pub(super) entries: Vec<(&'a str, &'a Node)>,
+    /// How they are written.
+    pub(super) dialect: &'static Dialect,
     /// Names that the client is told not to use.
     off: Vec<String>,
     /// If not empty: only these are.
@@ -12,7 +18,11 @@ pub(super) struct Section<'a> {
     approvals: Option<&'a Approvals>,
 }
 
-impl Section<'_> {
+impl<'a> Section<'a> {
+    fn plain(entries: Vec<(&'a str, &'a Node)>, dialect: &'static Dialect) -> Section<'a> {
+        Section { entries, dialect, off: Vec::new(), only: Vec::new(), approvals: None }
+    }
+
     /// Why a server of this name is not to be used.
     pub(super) fn objection(&self, name: &str) -> Option<&'static str> {
         let has = |names: &[String]| names.iter().any(|known| known == name);
@@ -28,13 +38,16 @@ pub(super) fn section<'a>(
     scope: &Scope<'a>,
     parsed: &mut Parsed,
 ) -> Option<Section<'a>> {
-    let key = Dialect::of(scope.client).root;
+    let dialect = Dialect::of(scope.client);
+    let key = dialect.root;
     let project = scope.world.here.and_then(|here| root.get("projects")?.get(here.to_str()?));
     let is_bare = scope.client == Client::Shared && root.get(key).is_none();
     let table = match scope.reach {
         Reach::Local => project.and_then(|project| project.get(key)),
         // One file, one server: it is called as the file is.
         _ if is_bare && is_entry(root) => return bare(root, scope),
+        // A file in TOML may write the key as Codex does.
+        Reach::Named => root.get(key).or_else(|| root.get("mcp_servers")),
         _ => root.get(key),
     };
     let Some(table) = table else {
@@ -44,12 +57,18 @@ pub(super) fn section<'a>(
         }
         return None;
     };
+    if matches!(scope.client, Client::Named | Client::Mcpproxy)
+        && let Tree::List(items) = &table.value
+    {
+        let entries = listed(items, scope, parsed);
+        return Some(Section::plain(entries, &MCPPROXY));
+    }
     let Some(entries) = table.entries() else {
         parsed.tell(scope, table.line, None, format!("`{key}` is not an object"));
         parsed.is_broken = scope.reach == Reach::Named;
         return None;
     };
-    let mut section = Section { entries, off: Vec::new(), only: Vec::new(), approvals: None };
+    let mut section = Section::plain(entries, dialect);
     match scope.client {
         Client::ClaudeCode => {
             let off = project.and_then(|project| project.get("disabledMcpServers"));
@@ -72,6 +91,25 @@ fn is_entry(root: &Node) -> bool {
 
 fn bare<'a>(root: &'a Node, scope: &Scope<'a>) -> Option<Section<'a>> {
     let name = scope.source.file_stem()?.to_str()?;
-    let entries = vec![(name, root)];
-    Some(Section { entries, off: Vec::new(), only: Vec::new(), approvals: None })
+    Some(Section::plain(vec![(name, root)], Dialect::of(scope.client)))
+}
+
+/// MCPProxy: a list, in which each says its own name.
+fn listed<'a>(
+    items: &'a [Node],
+    scope: &Scope<'_>,
+    parsed: &mut Parsed,
+) -> Vec<(&'a str, &'a Node)> {
+    let mut entries = Vec::new();
+    for item in items {
+        match item.get("name").and_then(Node::text) {
+            Some(name) => entries.push((name, item)),
+            None => {
+                let what = "a server has no `name`; write what it is called".to_owned();
+                // About one entry, not about the file.
+                parsed.tell(scope, item.line, Some(""), what);
+            }
+        }
+    }
+    entries
 }

@@ -4,7 +4,9 @@ mod json;
 mod toml;
 mod yaml;
 
-use super::node::Node;
+use std::path::Path;
+
+use super::{Client, dialect::Dialect, node::Node};
 
 /// Deeper than anybody writes, and far from the end of the stack.
 const MAX_DEPTH: usize = 64;
@@ -28,6 +30,14 @@ pub(super) struct SyntaxError {
 }
 
 impl Syntax {
+    pub(super) fn of(client: Client, path: &Path) -> Syntax {
+        let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
+        match client {
+            Client::Named if is_toml => Syntax::Toml,
+            _ => Dialect::of(client).syntax,
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Syntax::Json => "JSON",

@@ -1,6 +1,7 @@
 mod bounds;
 mod clients;
 mod own;
+mod replaced;
 
 use std::path::Path;
 

@@ -111,7 +111,7 @@ impl Gateway {
     }
 
     /// As text for the guest, unless there is too much of it.
-    pub(super) fn bounded(&self, value: &Value) -> Result<Json, CallError> {
+    pub fn bounded(&self, value: &Value) -> Result<Json, CallError> {
         let json = Json::from_value(value);
         let (bytes, limit) = (json.text().len(), self.inner.shared.settings.result_bytes);
         if bytes <= limit {

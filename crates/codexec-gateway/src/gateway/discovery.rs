@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind};
+use codexec_types::{
+    CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind, ToolPattern,
+};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -86,7 +88,10 @@ impl Gateway {
     ) -> Result<SearchReply, CallError> {
         let server = query.server.as_deref().map(|server| self.server(server, allowed));
         let server = server.transpose()?;
-        let mut reply = self.gather(allowed).await;
+        // Who asks for one server does not wait for the others.
+        let only = server.as_ref().map(|server| ToolPattern::server(server.as_str()));
+        let only = only.map(|only| allowed.clone().narrowed_by(vec![only]));
+        let mut reply = self.gather(only.as_ref().unwrap_or(allowed)).await;
         let catalogue = self.catalogue().await;
         let is_wanted = |entry: &&Entry| {
             server.as_ref().is_none_or(|server| *server == entry.server)
@@ -312,7 +317,7 @@ impl Gateway {
     }
 
     pub(super) fn patience(&self) -> Instant {
-        Instant::now() + self.inner.shared.settings.catalogue_wait
+        Instant::now() + self.patience
     }
 }
 

@@ -106,6 +106,22 @@ async fn only_what_is_allowed_is_called_or_seen() {
 }
 
 #[tokio::test]
+async fn servers_are_told_without_starting_any() {
+    let gateway = gateway();
+    let idle = |name: &str, alias: &str| json!({"name": name, "alias": alias, "state": "idle"});
+    let both = json!([idle("my-hub", "my_hub"), idle("other", "other")]);
+    assert_eq!(ask(&gateway, Ask::Servers {}, &ToolFilter::all()).await, Ok(both));
+    let names = Ask::ToolNames { server: "my-hub".to_owned() };
+    ask(&gateway, names, &ToolFilter::all()).await.expect("listed");
+    let known = ask(&gateway, Ask::Servers {}, &only(&["my-hub.echo"])).await.expect("told");
+    let about = json!([{"name": "my-hub", "alias": "my_hub", "state": "ready",
+        "description": "echo", "tools": 1}]);
+    assert_eq!(known, about);
+    assert_eq!(ask(&gateway, Ask::Servers {}, &only(&[])).await, Ok(json!([])));
+    gateway.shutdown().await;
+}
+
+#[tokio::test]
 async fn guests_can_look_around() {
     let gateway = gateway();
     let all = ToolFilter::all();

@@ -1,33 +1,70 @@
 //! The toolset `code-executor`: the tools of Code Executor MCP, in its shapes.
 
-use std::sync::Arc;
+mod audit;
+mod calls;
+mod health;
+mod permissions;
+mod refusal;
+mod request;
+mod result;
+mod tools;
 
+use std::sync::Arc;
+use std::time::Instant;
+
+use codexec_types::Language;
 use rmcp::RoleServer;
-use rmcp::model::Tool;
+use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
+use self::calls::Calls;
+use self::refusal::Refusal;
+use self::request::Request;
+pub(super) use self::tools::tools;
 use super::codexec::talk;
-use super::content;
 use super::talk::{Said, Talk};
-use crate::{App, Reply};
+use crate::{App, Client};
 
-pub(super) fn tools() -> Vec<Tool> {
-    Vec::new()
+/// Every name that is answered to; those with hyphens are the older ones.
+pub(super) fn is_one(name: &str) -> bool {
+    language(name).is_some() || name == "health"
 }
 
-pub(super) fn is_one(name: &str) -> bool {
-    ["executeTypescript", "executePython", "run-typescript-code", "run-python-code", "health"]
-        .contains(&name)
+fn language(tool: &str) -> Option<Language> {
+    match tool {
+        "executeTypescript" | "run-typescript-code" => Some(Language::TypeScript),
+        "executePython" | "run-python-code" => Some(Language::Python),
+        _ => None,
+    }
 }
 
 pub(super) fn begin(
     app: &Arc<App>,
-    _name: String,
-    _arguments: Map<String, Value>,
+    name: String,
+    arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
+    started: Instant,
 ) -> Talk {
-    talk(app, context, |_, _| async {
-        Said::Ours(Box::new(content(Reply::error("not built yet".to_owned()))))
+    talk(app, context, move |app, client| async move {
+        let done = match language(&name) {
+            Some(language) => execute(&app, language, arguments, &client).await,
+            None => health::result(&app, arguments, started).await,
+        };
+        Said::Ours(Box::new(done.unwrap_or_else(|refusal| refusal.result())))
     })
+}
+
+async fn execute(
+    app: &App,
+    language: Language,
+    arguments: Map<String, Value>,
+    client: &Client,
+) -> Result<CallToolResult, Refusal> {
+    let Request { wanted, allowed_tools } = Request::read(app, language, arguments).await?;
+    let about = audit::About::of(&wanted, allowed_tools);
+    let execution = app.execute(wanted, client).await?;
+    let calls = Calls::of(app, &execution).await;
+    audit::executed(app, &about, &execution, &calls, client).await;
+    Ok(result::result(&execution, &calls))
 }

@@ -61,7 +61,7 @@ impl App {
         let admitted = within(admitted, client)?;
         let folder = self.records.folder_for(&id).await.map_err(no_folder)?;
         let store = self.records.store().await?;
-        let servers = self.visible_servers(&admitted);
+        let servers = self.visible_servers(admitted.tools());
         let packages = packages_folder(&folder).await.map_err(no_folder)?;
         let mut run = self
             .workers

@@ -63,7 +63,7 @@ def _args(args, named, target):
     return text
 
 
-def _tool_ask(server, tool, args, named):
+def tool_ask(server, tool, args, named):
     head = f'{{"tool":{{"server":{_text(server, "the server")}'
     text = _args(args, named, f"{server}.{tool}")
     return f'{head},"tool":{_text(tool, "the tool")},"args":{text}}}}}'
@@ -86,7 +86,7 @@ class Tool:
             self._written = f"tools[{server!r}][{tool!r}](..)"
 
     def __call__(self, args=None, /, **named):
-        return Call(self._wire, _tool_ask(self._server, self._tool, args, named), self._written)
+        return Call(self._wire, tool_ask(self._server, self._tool, args, named), self._written)
 
     def __repr__(self):
         return f"<tool {self._written}>"
@@ -148,6 +148,9 @@ class Tools:
         self._aliases = {}
         for name, server in self._servers.items():
             self._aliases.setdefault(alias_of(name), server)
+        # Some write them small.
+        for name, server in self._servers.items():
+            self._aliases.setdefault(alias_of(name).lower(), server)
         self._unknown = {}
 
     def __getattr__(self, name):
@@ -180,6 +183,20 @@ class Tools:
 
     def __repr__(self):
         return f"<tools of {', '.join(self._servers) or 'no server'}>"
+
+
+class Servers(dict):
+    """The same as a mapping: `mcp_servers["my-server"]`, `mcp_servers.github`."""
+
+    def __init__(self, tools):
+        super().__init__((name, tools[name]) for name in tools)
+        self._tools = tools
+
+    def __missing__(self, name):
+        return self._tools[name]
+
+    def __getattr__(self, name):
+        return getattr(self._tools, name)
 
 
 def _list_call(wire, kind, server, written):
@@ -251,7 +268,7 @@ def _entry_call(wire, entry):
     if entry.get("server") is None and entry.get("name") is not None:
         return Call(wire, _named_ask(entry["name"], args, {}), entry["name"])
     server, tool = entry.get("server"), entry.get("tool")
-    return Call(wire, _tool_ask(server, tool, args, {}), f"{server}.{tool}")
+    return Call(wire, tool_ask(server, tool, args, {}), f"{server}.{tool}")
 
 
 def api(wire, servers):
@@ -271,7 +288,7 @@ def api(wire, servers):
             if is_joined:
                 ask = _named_ask(server, tool, kwargs)
             else:
-                ask = _tool_ask(server, tool, args, kwargs)
+                ask = tool_ask(server, tool, args, kwargs)
         except (ToolError, TypeError) as error:
             return _failure(error, *((None, None) if is_joined else (server, tool)))
         return _outcome(Call(wire, ask, "call_tool(..)"))
@@ -379,4 +396,6 @@ def api(wire, servers):
     }
     for alias, server in tools._aliases.items():
         names["mcp_" + alias] = server
+    names["mcp_servers"] = Servers(tools)
+    names["LOADED_MCP_SERVERS"] = tuple(tools)
     return names

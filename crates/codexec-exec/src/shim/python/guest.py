@@ -16,6 +16,8 @@ import warnings
 from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
 from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
 from codexec_guest_imports import install
+from codexec_guest_mcp import connect
+from codexec_guest_mcp import install as install_mcp
 from codexec_guest_pictures import Pictures, fill_backend
 from codexec_guest_running import (
     attempt,
@@ -60,6 +62,7 @@ def prepare(preload):
             except BaseException:
                 pass  # A broken package is the program's affair, if it imports it at all.
     install(lambda module: fill_backend(module, lambda: _pictures))
+    install_mcp()
     _warm_up()
     try:
         _eval(compiled("1/0"), {})
@@ -146,6 +149,7 @@ def _main_module(job, wire, pictures):
     namespace["emit"] = pictures.emit
     namespace["display"] = pictures.display
     namespace.update(api(wire, job["servers"]))
+    namespace["mcp"] = connect(wire, namespace["tools"])
     sys.modules["__main__"] = module
     return namespace
 

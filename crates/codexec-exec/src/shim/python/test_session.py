@@ -8,10 +8,8 @@ import textwrap
 import time
 import unittest
 
-from test_host import SECONDS_TO_RUN, Host, Ran, frame, load_guest
-
-guest = load_guest()
-guest.prepare([])
+from test_guest import guest
+from test_host import SECONDS_TO_RUN, Host, Ran, frame
 
 
 class Reply:

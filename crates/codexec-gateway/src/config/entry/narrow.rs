@@ -50,15 +50,20 @@ impl Entry<'_> {
             narrow.calls_at_once = self.concurrency()?;
             narrow.trust = self.trust()?;
         }
+        if self.dialect.has_quarantine {
+            narrow.calls_at_once = self.requests_at_once()?;
+            narrow.trust = self.quarantine()?;
+        }
         Ok(narrow)
     }
 
     fn duration(&self, key: &str, unit: Unit) -> Result<Option<Duration>, BadEntry> {
         let Some(node) = self.node.get(key) else { return Ok(None) };
-        let ms = node.number().map(|number| match unit {
-            Unit::Seconds => number * 1_000.0,
-            Unit::Milliseconds => number,
-        });
+        let ms = match unit {
+            Unit::Seconds => node.number().map(|number| number * 1_000.0),
+            Unit::Milliseconds => node.number(),
+            Unit::Written => node.text().and_then(written_duration),
+        };
         match ms {
             Some(ms) if (1.0..=MAX_TIMEOUT_MS).contains(&ms) => {
                 Ok(Some(Duration::from_secs_f64(ms / 1_000.0)))
@@ -86,6 +91,42 @@ impl Entry<'_> {
         }
     }
 
+    /// MCPProxy: 0 is no limit of its own.
+    fn requests_at_once(&self) -> Result<Option<usize>, BadEntry> {
+        let key = "max_concurrent_requests";
+        let Some(node) = self.node.get(key) else { return Ok(None) };
+        match node.plain().and_then(|text| text.parse::<usize>().ok()) {
+            Some(0) => Ok(None),
+            Some(number) if number <= 1_000 => Ok(Some(number)),
+            Some(_) | None => Err(self.wrong_at(key, "must be 0 to 1000")),
+        }
+    }
+
+    /// MCPProxy: what it held, we hold until the user says otherwise here. What cannot be read
+    /// was meant to hold something.
+    fn quarantine(&self) -> Result<Option<TrustMode>, BadEntry> {
+        match self.node.get("quarantined") {
+            Some(node) if node.is(true) => return Ok(Some(TrustMode::Manual)),
+            Some(node) if !node.is(false) => {
+                return Err(self.wrong_at("quarantined", "must be true or false"));
+            }
+            Some(_) | None => {}
+        }
+        match self.node.get("trust_mode").map(|node| node.text().unwrap_or("?")) {
+            None | Some("") => {}
+            Some("auto") => return Ok(Some(TrustMode::Auto)),
+            Some("scan") => return Ok(Some(TrustMode::Ask)),
+            Some("manual") => return Ok(Some(TrustMode::Manual)),
+            Some(_) => {
+                let what = "must be \"auto\", \"scan\" or \"manual\"";
+                return Err(self.wrong_at("trust_mode", what));
+            }
+        }
+        let says = |key: &str| self.node.get(key).is_some_and(|node| node.is(true));
+        let is_trusted = says("auto_approve_tool_changes") || says("skip_quarantine");
+        Ok(is_trusted.then_some(TrustMode::Auto))
+    }
+
     pub(super) fn known_keys(&self) -> Result<(), BadEntry> {
         let entries = self.node.entries().unwrap_or_default();
         let unknown = entries.iter().find(|(key, _)| !OWN_KEYS.contains(key));
@@ -102,4 +143,26 @@ impl Entry<'_> {
         }
         Ok(())
     }
+}
+
+/// A duration as Go writes it, in milliseconds: `500ms`, `30s`, `1m30s`, `1.5h`.
+fn written_duration(text: &str) -> Option<f64> {
+    let mut rest = text.trim();
+    let mut ms = 0.0;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, behind) = rest.split_at_checked(end)?;
+        let unit_end = behind.find(|c: char| c.is_ascii_digit() || c == '.');
+        let (unit, after) = behind.split_at_checked(unit_end.unwrap_or(behind.len()))?;
+        let factor = match unit {
+            "ms" => 1.0,
+            "s" => 1_000.0,
+            "m" => 60_000.0,
+            "h" => 3_600_000.0,
+            _ => return None,
+        };
+        ms += number.parse::<f64>().ok()? * factor;
+        rest = after;
+    }
+    (!text.trim().is_empty()).then_some(ms)
 }

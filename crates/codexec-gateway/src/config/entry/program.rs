@@ -27,7 +27,7 @@ impl Entry<'_> {
         let mut env = self.env_file()?;
         env.extend(self.pairs(self.dialect.env)?);
         env.extend(self.named_variables());
-        let cwd = self.text("cwd")?;
+        let cwd = self.text(self.dialect.cwd)?;
         self.finished(StdioConfig { command, args, env, cwd: cwd.map(|cwd| self.at_home(&cwd)) })
     }
 
@@ -35,7 +35,7 @@ impl Entry<'_> {
         let Some(inner) = self.node.get(key) else {
             return Err(self.wrong_at(key, "is missing or empty; write the program that starts it"));
         };
-        let mut entry = Entry::new(self.written, inner, self.scope);
+        let mut entry = Entry::new(self.written, inner, self.scope, self.dialect);
         let command = entry.text("path")?.unwrap_or_default();
         let args = entry.texts("args")?.unwrap_or_default();
         let env = entry.pairs("env")?;

@@ -1,0 +1,101 @@
+//! A file of JSON lines for people who watch what was run and what was looked for. It is a copy:
+//! our own records have all of it, so nothing fails when a line cannot be written.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::fcntl::OFlag;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::App;
+
+/// A longer line is left out.
+const MAX_LINE_BYTES: usize = 256 << 10;
+/// A file that is longer becomes the old one, and a new one begins.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+/// A slow disk holds nobody up for longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who may write: one at a time, so that lines stand in their order and a file is put aside once.
+pub(crate) struct Writing(Arc<Semaphore>);
+
+impl Default for Writing {
+    fn default() -> Writing {
+        Writing(Arc::new(Semaphore::new(1)))
+    }
+}
+
+impl App {
+    /// Appends one line, where the settings name a file.
+    pub(crate) async fn audit(&self, line: &Value) {
+        let Some(path) = self.seeds.executor.audit_log.clone() else { return };
+        let mut line = line.to_string();
+        line.push('\n');
+        let writing = self.writing.append(path, line);
+        let written = match tokio::time::timeout(PATIENCE, writing).await {
+            Ok(written) => written,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        if let Err(error) = written {
+            tracing::warn!(%error, "a line of the audit log is missing");
+        }
+    }
+}
+
+impl Writing {
+    async fn append(&self, path: PathBuf, line: String) -> io::Result<()> {
+        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        let write = move || {
+            let _turn = turn;
+            append(&path, &line)
+        };
+        tokio::task::spawn_blocking(write).await.map_err(io::Error::other)?
+    }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    if line.len() > MAX_LINE_BYTES {
+        return Err(io::Error::other(format!("it has more than {MAX_LINE_BYTES} bytes")));
+    }
+    let mut file = open(path)?;
+    if file.metadata()?.len() + line.len() as u64 > MAX_FILE_BYTES {
+        std::fs::rename(path, old(path))?;
+        file = open(path)?;
+    }
+    // In one piece: another server may append to the same file.
+    file.write_all(line.as_bytes())
+}
+
+/// For its owner alone, and no link is followed: whoever can put one there chooses the file.
+fn open(path: &Path) -> io::Result<File> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    // What is no regular file must not keep us waiting before we can see that.
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let file =
+        OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    if about.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// The file before this one. There is one of them.
+fn old(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".1");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests;

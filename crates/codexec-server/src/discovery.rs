@@ -1,0 +1,206 @@
+//! Discovery by rules of its own: code learns of every tool, whatever it may call, and is told how
+//! often, how long and with which words it may ask.
+
+mod found;
+mod requests;
+mod rules;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use codexec_gateway::{Gateway, ServerState};
+use codexec_store::{CallEnd, Store, ToolCall, mask};
+use codexec_types::{
+    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, rfc3339,
+};
+use serde_json::{Value, json};
+
+pub(crate) use self::requests::Requests;
+use crate::{App, Client};
+
+/// A discovery that takes longer has failed.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Servers are waited for a little less, so that who waited in vain is told so in time.
+const WAIT_FOR_SERVERS: Duration = Duration::from_millis(490);
+
+/// What discovery shows, and by which rules.
+#[derive(Debug)]
+pub(crate) struct Discovery {
+    /// Every tool there is to see. No more than these can be called.
+    pub(crate) shown: ToolFilter,
+}
+
+/// The execution that asks.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) store: &'a Store,
+    pub(crate) id: &'a ExecutionId,
+    pub(crate) client: &'a Client,
+    pub(crate) language: Language,
+}
+
+/// The words of one discovery, for those who read about it later.
+pub(crate) struct Words {
+    /// The function that was called.
+    pub(crate) function: &'static str,
+    pub(crate) terms: Vec<String>,
+}
+
+/// The server that discoveries belong to in records: none of the user's can be called so.
+pub(crate) const RECORDED_AS: &str = "codexec";
+
+impl Words {
+    /// `None` for what is no discovery.
+    pub(crate) fn of(ask: &Ask) -> Option<Words> {
+        let (function, terms) = match ask {
+            Ask::Discover { words } => ("discoverMCPTools", words.clone()),
+            Ask::Search { query, .. } => ("searchTools", vec![query.clone()]),
+            Ask::Schema { name } => ("getToolSchema", vec![name.clone()]),
+            Ask::Help { name } => ("help", name.iter().cloned().collect()),
+            Ask::ToolNames { server } => ("listTools", vec![server.clone()]),
+            Ask::Tool { .. }
+            | Ask::Named { .. }
+            | Ask::Resources { .. }
+            | Ask::ResourceTemplates { .. }
+            | Ask::ReadResource { .. }
+            | Ask::Prompts { .. }
+            | Ask::Prompt { .. }
+            | Ask::Own { .. } => return None,
+        };
+        Some(Words { function, terms })
+    }
+
+    fn brief(&self) -> Value {
+        let brief = |term: &String| {
+            mask(&term.chars().take(rules::MAX_CHARS).collect::<String>()).into_owned()
+        };
+        self.terms.iter().take(rules::MAX_WORDS).map(brief).collect()
+    }
+}
+
+impl Discovery {
+    /// Counted, checked, looked up, and written down whatever came of it.
+    pub(crate) async fn answer(
+        &self,
+        by: Asking<'_>,
+        gateway: &Gateway,
+        (ask, words): (Ask, Words),
+        number: u32,
+    ) -> Result<Json, CallError> {
+        let begun = Instant::now();
+        let args = json!({"searchTerms": words.brief()}).to_string();
+        let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args };
+        if let Err(error) = by.store.begin_call(by.id, number, &call).await {
+            let message = format!("the request cannot be written down, so it is not met: {error}");
+            return Err(CallError::new(CallCode::UpstreamError, message));
+        }
+        let result = match by.app.requests.count(&by.client.principal, begun) {
+            Err(wait) => Err(too_many(wait)),
+            Ok(()) => match rules::check(&ask) {
+                Err(error) => Err(error),
+                Ok(()) => self.looked_up(by, gateway, ask).await,
+            },
+        };
+        let error = result.as_ref().err();
+        let end = CallEnd {
+            error: error.map(|error| (crate::answers::code_name(error.code), &*error.message)),
+            duration: begun.elapsed(),
+            result: None,
+            result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
+        };
+        by.store.finish_call(by.id, number, end).await;
+        audit(by, &words, &result, begun.elapsed()).await;
+        result
+    }
+
+    /// Who sees more than it may call is told how to call it, by the name that was shown.
+    pub(crate) fn in_their_words(&self, mut error: CallError) -> CallError {
+        let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
+        let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
+            return error;
+        };
+        let name = format!("mcp__{server}__{tool}");
+        error.message = match self.shown.check(server, tool) {
+            Err(_) => format!("tool \"{name}\" is not allowed by the settings of codexec"),
+            Ok(()) => format!("tool \"{name}\" is not in allowedTools; add it to call it"),
+        };
+        error
+    }
+
+    async fn looked_up(
+        &self,
+        by: Asking<'_>,
+        gateway: &Gateway,
+        ask: Ask,
+    ) -> Result<Json, CallError> {
+        let begun = Instant::now();
+        let hurried = gateway.hurried(WAIT_FOR_SERVERS);
+        let finding = found::answer(&hurried, ask, &self.shown, by.language);
+        match tokio::time::timeout(PATIENCE, finding).await {
+            Ok(result) if begun.elapsed() < WAIT_FOR_SERVERS => result,
+            // Also where something was found: nobody could tell that the rest is missing.
+            Ok(_) | Err(_) => Err(too_slow(gateway)),
+        }
+    }
+}
+
+fn too_many(wait: Duration) -> CallError {
+    let (most, window) = (requests::MOST, requests::WINDOW.as_secs());
+    let seconds = wait.as_secs() + 1;
+    let message = format!(
+        "Rate limit exceeded: at most {most} discovery requests in {window} s; try again in \
+         {seconds} s, or keep what earlier ones gave"
+    );
+    CallError::new(CallCode::UpstreamError, message)
+}
+
+fn too_slow(gateway: &Gateway) -> CallError {
+    const NAMED: usize = 10;
+    let health = gateway.health();
+    let starting = health.iter().filter(|server| server.state == ServerState::Starting);
+    let names: Vec<&str> = starting.map(|server| server.name.as_str()).take(NAMED).collect();
+    let why = match names.as_slice() {
+        [] => String::new(),
+        names => format!(" Still starting: {}.", names.join(", ")),
+    };
+    let message = format!(
+        "Discovery timeout ({} ms exceeded).{why} Try again in a few seconds; a server that is \
+         still starting then is left out",
+        PATIENCE.as_millis()
+    );
+    CallError::new(CallCode::UpstreamError, message)
+}
+
+async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, took: Duration) {
+    if by.app.seeds.executor.audit_log.is_none() {
+        return;
+    }
+    let line = json!({
+        "timestamp": rfc3339(SystemTime::now()),
+        "action": "discovery",
+        "function": words.function,
+        "searchTerms": words.brief(),
+        "resultsCount": result.as_ref().map_or(0, found::count),
+        "executionId": by.id.as_str(),
+        "executionTimeMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        "success": result.is_ok(),
+        "error": result.as_ref().err().map(|error| mask(&error.message)),
+        "clientId": by.client.name(),
+    });
+    by.app.audit(&line).await;
+}
+
+/// What cannot be seen cannot be called.
+pub(crate) fn narrowed(admitted: Admitted, discovery: Option<&Discovery>) -> Admitted {
+    let wall = admitted.limits().wall;
+    match discovery {
+        Some(discovery) => admitted.within(&discovery.shown, wall),
+        None => admitted,
+    }
+}
+
+/// For executions that are started by one that has it.
+pub(crate) fn of_outer(client: &Client) -> Option<Arc<Discovery>> {
+    client.inside.as_ref()?.discovery.clone()
+}

@@ -1,0 +1,61 @@
+//! One line about an execution, for those who keep such a file.
+
+use std::time::SystemTime;
+
+use codexec_store::mask;
+use codexec_types::{Language, rfc3339};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::calls::Calls;
+use super::result::error;
+use crate::{App, Client, Execution, Wanted};
+
+const MAX_ERROR_CHARS: usize = 1_000;
+
+/// What is said of the code: never the code itself.
+pub(super) struct About {
+    language: Language,
+    code_hash: String,
+    code_length: usize,
+    allowed_tools: Vec<String>,
+}
+
+impl About {
+    pub(super) fn of(wanted: &Wanted, allowed_tools: Vec<String>) -> About {
+        let digest = Sha256::digest(wanted.code.as_bytes());
+        About {
+            language: wanted.language,
+            code_hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            code_length: wanted.code.chars().count(),
+            allowed_tools,
+        }
+    }
+}
+
+pub(super) async fn executed(
+    app: &App,
+    about: &About,
+    execution: &Execution,
+    calls: &Calls,
+    client: &Client,
+) {
+    let error = execution.outcome.code().map(|_| error(execution));
+    let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
+    let line = json!({
+        "timestamp": rfc3339(SystemTime::now()),
+        "action": "execution",
+        "executor": about.language.name(),
+        "codeHash": about.code_hash,
+        "codeLength": about.code_length,
+        "allowedTools": about.allowed_tools,
+        "toolsCalled": calls.names(),
+        "executionId": execution.id.as_str(),
+        "executionTimeMs": u64::try_from(execution.duration.as_millis()).unwrap_or(u64::MAX),
+        "success": error.is_none(),
+        "error": error.as_deref().map(mask),
+        "clientId": client.name(),
+        "memoryUsage": execution.usage.peak_memory_bytes,
+    });
+    app.audit(&line).await;
+}

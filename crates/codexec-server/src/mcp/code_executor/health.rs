@@ -1,0 +1,40 @@
+use std::time::{Instant, SystemTime};
+
+use codexec_gateway::ServerState;
+use codexec_types::rfc3339;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use super::refusal::Refusal;
+use crate::App;
+use crate::fields::Fields;
+
+pub(super) async fn result(
+    app: &App,
+    arguments: Map<String, Value>,
+    started: Instant,
+) -> Result<CallToolResult, Refusal> {
+    Fields::new(arguments).finish()?;
+    let is_sandboxed = app.workers.posture().await.is_ok();
+    let is_stored = app.records.store().await.is_ok();
+    let servers = app.gateway.health();
+    let connected = servers.iter().filter(|server| server.state == ServerState::Ready).count();
+    let sum = |count: fn(&codexec_gateway::ServerHealth) -> usize| -> usize {
+        servers.iter().map(count).sum()
+    };
+    let health = json!({
+        "healthy": is_sandboxed && is_stored,
+        "auditLog": {"enabled": app.seeds.executor.audit_log.is_some()},
+        "mcpClients": {"connected": connected},
+        "connectionPool": {
+            "active": sum(|server| server.counts.in_flight),
+            "waiting": sum(|server| server.counts.waiting),
+            "max": app.gateway.most_calls(),
+        },
+        "uptime": (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+        "timestamp": rfc3339(SystemTime::now()),
+    });
+    let mut result = CallToolResult::success(vec![ContentBlock::text(health.to_string())]);
+    result.structured_content = Some(health);
+    Ok(result)
+}

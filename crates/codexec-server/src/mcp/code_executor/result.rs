@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use codexec_types::{Limit, Outcome};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use super::calls::Calls;
+use crate::reply::{explanation, shown};
+use crate::{Budget, Execution, reply};
+
+/// The object that the schema promises, and a text beside it: some clients show the one, some the
+/// other, and each has the output.
+pub(super) fn result(execution: &Execution, calls: &Calls) -> CallToolResult {
+    let error = execution.outcome.code().map(|_| error(execution));
+    let output = output(execution);
+    let mut said = reply(execution, Budget::DEFAULT);
+    if let Some(error) = &error {
+        said.text = match output.as_str() {
+            "" => error.clone(),
+            output => format!("{error}\n[output]\n{}", output.trim_end_matches('\n')),
+        };
+    }
+    let mut content = vec![ContentBlock::text(said.text)];
+    let images = said.images.into_iter();
+    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
+    let mut result = match error {
+        Some(_) => CallToolResult::error(content),
+        None => CallToolResult::success(content),
+    };
+    result.structured_content = Some(structured(execution, output, error, calls));
+    result
+}
+
+fn structured(
+    execution: &Execution,
+    output: String,
+    error: Option<String>,
+    calls: &Calls,
+) -> Value {
+    let mut value = Map::new();
+    let mut put = |name: &str, field: Value| value.insert(name.to_owned(), field);
+    put("success", error.is_none().into());
+    put("output", output.into());
+    if let Some(error) = error {
+        put("error", error.into());
+    }
+    let ms = u64::try_from(execution.duration.as_millis()).unwrap_or(u64::MAX);
+    put("executionTimeMs", ms.into());
+    put("toolCallsMade", json!(calls.names()));
+    put("toolCallSummary", calls.summaries().into());
+    Value::Object(value)
+}
+
+/// All that was printed, and after it the value, as at a prompt.
+fn output(execution: &Execution) -> String {
+    let mut output = execution.output.text().to_owned();
+    if let Some(value) = execution.outcome.value().filter(|value| *value != "null") {
+        if !output.is_empty() && !output.ends_with('\n') {
+            output.push('\n');
+        }
+        output.push_str(&shown(value));
+    }
+    budget(execution).cut(&output, &whole(execution))
+}
+
+pub(super) fn error(execution: &Execution) -> String {
+    let error = match execution.outcome {
+        Outcome::Stopped(Limit::Wall) => format!(
+            "Execution timeout after {}; do less, or ask for more with timeoutMs",
+            in_words(execution.limits.wall)
+        ),
+        _ => explanation(execution),
+    };
+    budget(execution).cut(&error, &whole(execution))
+}
+
+/// Where there is an error, it shares the budget with the output.
+fn budget(execution: &Execution) -> Budget {
+    match execution.outcome.code() {
+        Some(_) => Budget::DEFAULT.halved(),
+        None => Budget::DEFAULT,
+    }
+}
+
+fn whole(execution: &Execution) -> String {
+    format!("the whole is the resource codexec://executions/{}", execution.id)
+}
+
+/// `1.50s`, `2m 5s`.
+fn in_words(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match duration.as_millis() {
+        ms @ 0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{seconds:.2}s"),
+        _ => format!("{}m {}s", duration.as_secs() / 60, duration.as_secs() % 60),
+    }
+}

@@ -1,0 +1,137 @@
+//! What a client is told of the tools. Small: every agent pays for it in every conversation.
+
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use super::super::tool::tool;
+use super::request::{
+    MAX_SAMPLING_ROUNDS, MAX_SAMPLING_TOKENS, MAX_TIMEOUT_MS, MIN_SAMPLING_TOKENS, MIN_TIMEOUT_MS,
+};
+
+const TYPESCRIPT: &str = "Run TypeScript or JavaScript in a sandbox without network and files. \
+    In it `await searchTools('words', 10)`, `discoverMCPTools({search: ['word']})`, \
+    `getToolSchema(name)` find any MCP tool; `callMCPTool('mcp__server__tool', {..})` calls those \
+    in allowedTools. The output is what is printed, and `return`.";
+
+const PYTHON: &str = "Run Python in a sandbox without network. In it \
+    `await search_tools('words', 10)`, `discover_mcp_tools(['word'])`, `get_tool_schema(name)` \
+    find any MCP tool; `call_mcp_tool('mcp__server__tool', {..})` calls those in allowedTools. \
+    The output is what is printed, and the last expression.";
+
+pub(in crate::mcp) fn tools() -> Vec<Tool> {
+    let runs = |title: &str| ToolAnnotations::with_title(title).destructive(true).open_world(true);
+    let reads = ToolAnnotations::with_title("Server health").read_only(true);
+    vec![
+        giving(tool("executeTypescript", TYPESCRIPT, input(), runs("Run TypeScript")), execution()),
+        giving(tool("executePython", PYTHON, input(), runs("Run Python")), execution()),
+        giving(tool("health", "State of the server.", nothing(), reads), health()),
+    ]
+}
+
+fn giving(mut tool: Tool, schema: Value) -> Tool {
+    if let Value::Object(schema) = schema {
+        tool.output_schema = Some(Arc::new(schema));
+    }
+    tool
+}
+
+fn input() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "code": text(),
+            "allowedTools": {
+                "type": "array",
+                "items": text(),
+                "description": "`mcp__server__tool` or `mcp__server__*`; default none",
+            },
+            "timeoutMs": number(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
+            "permissions": {
+                "type": "object",
+                "properties": {"read": texts(), "write": texts(), "net": texts()},
+                "description": "whole path of a directory; Python starts in it",
+            },
+            "skipDangerousPatternCheck": truth(),
+            "enableSampling": truth(),
+            "maxSamplingRounds": number(1, MAX_SAMPLING_ROUNDS),
+            "maxSamplingTokens": number(MIN_SAMPLING_TOKENS, MAX_SAMPLING_TOKENS),
+            "samplingSystemPrompt": text(),
+            "allowedSamplingModels": texts(),
+        },
+        "required": ["code"],
+        "additionalProperties": false,
+    })
+}
+
+fn execution() -> Value {
+    let any = json!({"type": "number"});
+    json!({
+        "type": "object",
+        "properties": {
+            "success": truth(),
+            "output": text(),
+            "error": text(),
+            "executionTimeMs": any,
+            "toolCallsMade": texts(),
+            "toolCallSummary": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "toolName": text(),
+                        "callCount": any,
+                        "successCount": any,
+                        "errorCount": any,
+                        "totalDurationMs": any,
+                        "averageDurationMs": any,
+                        "lastCallDurationMs": any,
+                        "lastCallStatus": {"enum": ["success", "error"]},
+                        "lastErrorMessage": text(),
+                    },
+                },
+            },
+        },
+        "required": ["success", "output", "executionTimeMs"],
+    })
+}
+
+fn health() -> Value {
+    let any = json!({"type": "number"});
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    let fields = json!({
+        "healthy": truth(),
+        "auditLog": object(json!({"enabled": truth()})),
+        "mcpClients": object(json!({"connected": any})),
+        "connectionPool": object(json!({"active": any, "waiting": any, "max": any})),
+        "uptime": any,
+        "timestamp": text(),
+    });
+    let required: Vec<&String> =
+        fields.as_object().into_iter().flat_map(|all| all.keys()).collect();
+    json!({"type": "object", "properties": fields, "required": required})
+}
+
+fn nothing() -> Value {
+    json!({"type": "object", "additionalProperties": false})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn texts() -> Value {
+    json!({"type": "array", "items": text()})
+}
+
+fn truth() -> Value {
+    json!({"type": "boolean"})
+}
+
+fn number(min: u64, max: u64) -> Value {
+    json!({"type": "integer", "minimum": min, "maximum": max})
+}
+
+#[cfg(test)]
+mod tests;
