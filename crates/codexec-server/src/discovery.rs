@@ -59,6 +59,7 @@ impl Words {
             Ask::Schema { name } => ("getToolSchema", vec![name.clone()]),
             Ask::Help { name } => ("help", name.iter().cloned().collect()),
             Ask::ToolNames { server } => ("listTools", vec![server.clone()]),
+            Ask::Servers {} => ("listServers", Vec::new()),
             Ask::Tool { .. }
             | Ask::Named { .. }
             | Ask::Resources { .. }
