@@ -3,6 +3,7 @@
 
 mod calls;
 mod command_line;
+mod configuration;
 mod scripts;
 
 use std::collections::BTreeSet;
