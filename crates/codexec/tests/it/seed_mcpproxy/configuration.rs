@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::run;
-use crate::support::{Client, command};
+use crate::support::{Client, command, keep_settings};
 
 /// Puts a configuration into the home that a command runs in.
 fn configure(home: &Path, config: &Value, scripts: &[(&str, &str)]) {
@@ -116,7 +116,7 @@ fn scripts_are_files_beside_it() {
         assert_eq!(run_script(&mut client, name), json!({"ok": false, "error": error}));
     }
     let said = run_script(&mut client, "other");
-    let message = "script: there is no \"other\"; there are: both, both, double, empty, typed";
+    let message = "script: there is no \"other\"; there are: both, double, empty, typed";
     assert_eq!(said["error"], json!({"code": "SCRIPT_NOT_FOUND", "message": message}));
     let mut list = command(client.home.path());
     let output = list.args(["code", "scripts", "list"]).output().expect("it runs");
@@ -127,4 +127,25 @@ fn scripts_are_files_beside_it() {
     let args = ["code", "exec", "--script", "double", "--input={\"n\": 2}"];
     let output = exec.args(args).output().expect("it runs");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"ok\":true,\"value\":6}\n");
+}
+
+/// Limits that it did not have: each has a code, and only its kind of time has its word for it.
+#[test]
+fn our_own_limits_are_answers_too() {
+    let mut client = Client::with(&json!({}), |command| {
+        let home = command.get_current_dir().expect("set").to_owned();
+        keep_settings(&home, "[limits]\ncpu-s = 1\nmemory-mib = 64\noutput-kib = 8\n");
+        command.args(["--toolset", "mcpproxy"]);
+    });
+    let endless = "while (true) {}";
+    let greedy = "const all = []; while (true) all.push('x'.repeat(1e6) + all.length);";
+    let chatty = "while (true) log('x'.repeat(1000));";
+    for (program, code) in
+        [(endless, "TIMEOUT"), (greedy, "MEMORY_LIMIT"), (chatty, "OUTPUT_LIMIT")]
+    {
+        let options = json!({"timeout_ms": 50_000});
+        let reply = run(&mut client, &json!({"code": program, "options": options}));
+        assert_eq!(reply.value["error"]["code"], code, "{reply:?}");
+        assert!(!reply.is_error, "{reply:?}");
+    }
 }
