@@ -67,7 +67,7 @@ fn arguments(args: Exec) -> anyhow::Result<Map<String, Value>> {
             Some(json!({
                 "timeout_ms": args.timeout,
                 "max_tool_calls": args.max_tool_calls,
-                "allowed_servers": args.allowed_servers,
+                "allowed_servers": given::patterns(Some(args.allowed_servers)),
             })),
         ),
     ];

@@ -3,6 +3,7 @@
 
 mod calls;
 mod command_line;
+mod configuration;
 mod scripts;
 
 use std::collections::BTreeSet;
@@ -211,4 +212,24 @@ fn a_long_value_is_cut_and_stays_json() {
     let whole = client.request("resources/read", &json!({"uri": address}));
     let whole = whole["result"]["contents"][0]["text"].as_str().expect("text");
     assert!(whole.contains(&"x".repeat(9_999)), "{whole:.100}");
+}
+
+/// Whatever is long: all texts of a reply share one budget.
+#[test]
+fn everything_in_a_reply_shares_one_budget() {
+    let mut client = client(&json!({}));
+    let deep = "const f = n => { if (n === 0) throw new Error('m'.repeat(20000)); f(n - 1); };";
+    for code in [
+        format!("log('o'.repeat(20000)); {deep} f(1000)"),
+        "log('o'.repeat(20000)); 'v'.repeat(20000)".to_owned(),
+        format!("{deep} f(1000)"),
+    ] {
+        let reply = run(&mut client, &json!({"code": code}));
+        let output = reply.output.clone().unwrap_or_default();
+        let chars = reply.value.to_string().chars().count() + output.chars().count();
+        assert!((4_000..10_500).contains(&chars), "{chars}: {code}");
+        assert_eq!(output.starts_with("[output]\n[cut: 20000 characters"), code.starts_with("log"));
+        let text = &reply.value["value"].as_str().or(reply.value["error"]["message"].as_str());
+        assert!(text.is_some_and(|text| text.starts_with("[cut: ")), "{reply:?}");
+    }
 }
