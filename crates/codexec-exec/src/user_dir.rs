@@ -26,6 +26,7 @@ const PROTECTED: &[&str] = &[
     ".bash_profile",
     ".bashrc",
     ".claude",
+    ".code-executor.json",
     ".codex",
     ".cursor",
     ".cursorrules",

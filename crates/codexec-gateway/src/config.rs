@@ -139,6 +139,15 @@ impl Document {
         let syntax = Syntax::of(client, path);
         Document { root: syntax.parse(text), syntax }
     }
+
+    /// All of it, for whoever looks for something else in it; or a sentence why not.
+    pub fn into_json(self) -> Result<serde_json::Value, String> {
+        let language = self.syntax.name();
+        self.root.map(Node::into_json).map_err(|error| {
+            let SyntaxError { line, column, what } = error;
+            format!("it is not {language}: {what}, at line {line}, column {column}")
+        })
+    }
 }
 
 /// What one file says about servers.

@@ -19,11 +19,11 @@ impl Budget {
     #[must_use]
     pub fn without(self, chars: usize) -> Budget {
         let half = chars.div_ceil(2);
-        Budget {
-            chars: self.chars.saturating_sub(chars),
-            head: self.head.saturating_sub(half),
-            tail: self.tail.saturating_sub(half),
-        }
+        let chars = self.chars.saturating_sub(chars);
+        // Settings may have made one end much longer than the other.
+        let head = self.head.saturating_sub(half).min(chars);
+        let tail = self.tail.saturating_sub(half).min(chars - head);
+        Budget { chars, head, tail }
     }
 
     /// The two ends of a text that does not fit, and how many characters are between them.
@@ -37,7 +37,7 @@ impl Budget {
         let head_end = places.nth(self.head).unwrap_or(text.len());
         let tail_start = places.nth_back(self.tail.saturating_sub(1)).unwrap_or(head_end);
         let head = text.get(..head_end).unwrap_or_default();
-        let tail = text.get(tail_start..).unwrap_or_default();
+        let tail = text.get(tail_start..).filter(|_| self.tail > 0).unwrap_or_default();
         Some((head, tail, total - self.head - self.tail))
     }
 

@@ -90,18 +90,22 @@ impl Discovery {
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
+        let counted = by.app.requests.count(&by.client.principal, begun);
+        if let Err(too_many) = &counted
+            && !too_many.is_first
+        {
+            return Err(refused(too_many.wait));
+        }
         let args = json!({"searchTerms": words.brief()}).to_string();
         let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message = format!("the request cannot be written down, so it is not met: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
-        let result = match by.app.requests.count(&by.client.principal, begun) {
-            Err(wait) => Err(too_many(wait)),
-            Ok(()) => match rules::check(&ask) {
-                Err(error) => Err(error),
-                Ok(()) => self.looked_up(by, gateway, ask).await,
-            },
+        let result = match (counted, rules::check(&ask)) {
+            (Err(too_many), _) => Err(refused(too_many.wait)),
+            (Ok(()), Err(error)) => Err(error),
+            (Ok(()), Ok(())) => self.looked_up(by, gateway, ask).await,
         };
         let error = result.as_ref().err();
         let end = CallEnd {
@@ -138,15 +142,20 @@ impl Discovery {
         let begun = Instant::now();
         let hurried = gateway.hurried(WAIT_FOR_SERVERS);
         let finding = found::answer(&hurried, ask, &self.shown, by.language);
-        match tokio::time::timeout(PATIENCE, finding).await {
-            Ok(result) if begun.elapsed() < WAIT_FOR_SERVERS => result,
-            // Also where something was found: nobody could tell that the rest is missing.
-            Ok(_) | Err(_) => Err(too_slow(gateway)),
+        let found = tokio::time::timeout(PATIENCE, finding).await;
+        let starting = starting(gateway);
+        match found {
+            // Nobody could tell that the tools of those are missing in what was found.
+            Ok(_) if begun.elapsed() >= WAIT_FOR_SERVERS && !starting.is_empty() => {
+                Err(too_slow(&starting))
+            }
+            Ok(result) => result,
+            Err(_) => Err(too_slow(&starting)),
         }
     }
 }
 
-fn too_many(wait: Duration) -> CallError {
+fn refused(wait: Duration) -> CallError {
     let (most, window) = (requests::MOST, requests::WINDOW.as_secs());
     let seconds = wait.as_secs() + 1;
     let message = format!(
@@ -156,11 +165,15 @@ fn too_many(wait: Duration) -> CallError {
     CallError::new(CallCode::UpstreamError, message)
 }
 
-fn too_slow(gateway: &Gateway) -> CallError {
+fn starting(gateway: &Gateway) -> Vec<String> {
+    let servers = gateway.health().into_iter();
+    let starting = servers.filter(|server| server.state == ServerState::Starting);
+    starting.map(|server| server.name).collect()
+}
+
+fn too_slow(starting: &[String]) -> CallError {
     const NAMED: usize = 10;
-    let health = gateway.health();
-    let starting = health.iter().filter(|server| server.state == ServerState::Starting);
-    let names: Vec<&str> = starting.map(|server| server.name.as_str()).take(NAMED).collect();
+    let names: Vec<&str> = starting.iter().map(String::as_str).take(NAMED).collect();
     let why = match names.as_slice() {
         [] => String::new(),
         names => format!(" Still starting: {}.", names.join(", ")),

@@ -21,8 +21,8 @@ use crate::client::{Inside, MAX_DEPTH};
 use crate::discovery::{self, Discovery, Requests};
 use crate::sessions::{Session, Turn};
 use crate::{
-    Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings, Sessions,
-    Wanted,
+    Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
+    Sessions, Wanted,
 };
 
 /// The parts of the server. One per process.
@@ -35,6 +35,8 @@ pub struct App {
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
+    /// How much of a long text an agent sees.
+    pub budget: Budget,
     /// How often clients looked for tools, where that is counted.
     pub(crate) requests: Requests,
     pub(crate) writing: Writing,
@@ -114,6 +116,7 @@ impl App {
             sessions,
             scripts,
             seeds: Seeds::default(),
+            budget: Budget::DEFAULT,
             requests: Requests::default(),
             writing: Writing::default(),
             stopping,
@@ -123,6 +126,11 @@ impl App {
 
     pub fn with_seeds(mut self, seeds: Seeds) -> App {
         self.seeds = seeds;
+        self
+    }
+
+    pub fn with_budget(mut self, budget: Budget) -> App {
+        self.budget = budget;
         self
     }
 

@@ -73,15 +73,15 @@ impl App {
             let value = match name {
                 "execute_code" => {
                     let execution = self.execute_code(fields, client).await?;
-                    return Ok(ran(&execution, client, shape::execution));
+                    return Ok(self.ran(&execution, client, shape::execution));
                 }
                 "send_to_session" => {
                     let execution = self.send_to_session(fields, client).await?;
-                    return Ok(ran(&execution, client, shape::sent));
+                    return Ok(self.ran(&execution, client, shape::sent));
                 }
                 "run_script" => {
                     let execution = self.run_script(fields, client).await?;
-                    return Ok(ran(&execution, client, shape::execution));
+                    return Ok(self.ran(&execution, client, shape::execution));
                 }
                 "save_and_run_script" => return self.save_and_run_script(fields, client).await,
                 "start_session" => self.start_session(fields, client).await?,
@@ -108,19 +108,22 @@ impl App {
     }
 }
 
-fn ran(
-    execution: &Execution,
-    client: &Client,
-    shape: fn(&Execution, Option<Budget>) -> Value,
-) -> Owned {
-    Owned {
-        value: shape(execution, budget(client)),
-        images: execution.images.shown.clone(),
-        is_failure: execution.outcome.code().is_some(),
+impl App {
+    fn ran(
+        &self,
+        execution: &Execution,
+        client: &Client,
+        shape: fn(&Execution, Option<Budget>) -> Value,
+    ) -> Owned {
+        Owned {
+            value: shape(execution, self.budget_of(client)),
+            images: execution.images.shown.clone(),
+            is_failure: execution.outcome.code().is_some(),
+        }
     }
-}
 
-/// An agent's context is small; code and people can take everything.
-fn budget(client: &Client) -> Option<Budget> {
-    (client.inside.is_none() && !client.takes_all).then_some(Budget::DEFAULT)
+    /// An agent's context is small; code and people can take everything.
+    fn budget_of(&self, client: &Client) -> Option<Budget> {
+        (client.inside.is_none() && !client.takes_all).then_some(self.budget)
+    }
 }

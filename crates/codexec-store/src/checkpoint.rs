@@ -96,6 +96,6 @@ fn checkpoint(path: &str) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn log_bytes(path: &str) -> u64 {
+pub(crate) fn log_bytes(path: &str) -> u64 {
     fs::metadata(format!("{path}-wal")).map_or(0, |log| log.len())
 }

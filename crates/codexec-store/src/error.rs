@@ -3,7 +3,7 @@ use std::{error::Error, path::Path, sync::Arc};
 use codexec_types::ExecutionId;
 use rusqlite::ErrorCode;
 
-use crate::room::{MIN_FREE_BYTES, free_bytes};
+use crate::room::Room;
 
 /// What lies beneath a failure. Shared, because one failed commit fails every write in it.
 pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
@@ -26,10 +26,10 @@ pub enum StoreError {
     Write { path: String, source: Cause },
     /// The same, and somebody has to make room. It goes on by itself then.
     #[error(
-        "the disk is full: {free_bytes} bytes are free where {path} is, and {MIN_FREE_BYTES} are \
+        "the disk is full: {free_bytes} bytes are free where {path} is, and {needed_bytes} are \
          needed; make room, or lower `logs.max-mib`"
     )]
-    Full { path: String, free_bytes: u64 },
+    Full { path: String, free_bytes: u64, needed_bytes: u64 },
     #[error("the database {path} cannot be read")]
     Read { path: String, source: Cause },
     /// Ask for less.
@@ -69,15 +69,23 @@ impl StoreError {
     }
 
     pub(crate) fn write(path: &Path, source: Cause) -> StoreError {
-        let free_bytes = free_bytes(path);
-        let path = path.display().to_string();
-        if is_full(&source, free_bytes) {
-            return StoreError::Full { path, free_bytes: free_bytes.unwrap_or_default() };
+        let room = Room::at(path);
+        if is_full(&source, room) {
+            return StoreError::full(path, room);
         }
+        let path = path.display().to_string();
         if is_damage(&source) {
             StoreError::Corrupt { path, source }
         } else {
             StoreError::Write { path, source }
+        }
+    }
+
+    pub(crate) fn full(path: &Path, room: Option<Room>) -> StoreError {
+        StoreError::Full {
+            path: path.display().to_string(),
+            free_bytes: room.map_or(0, |room| room.free_bytes),
+            needed_bytes: room.map_or(0, |room| room.needed_bytes),
         }
     }
 
@@ -100,9 +108,9 @@ impl StoreError {
 }
 
 /// SQLite has several words for it: some of its files it maps, and others it writes.
-fn is_full(cause: &Cause, free_bytes: Option<u64>) -> bool {
+fn is_full(cause: &Cause, room: Option<Room>) -> bool {
     let code = cause.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
-    let is_short = free_bytes.is_some_and(|free| free < MIN_FREE_BYTES);
+    let is_short = room.is_some_and(Room::is_short);
     code == Some(ErrorCode::DiskFull) || code == Some(ErrorCode::SystemIoFailure) && is_short
 }
 

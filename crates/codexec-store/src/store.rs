@@ -21,7 +21,7 @@ use crate::{
     readers::Readers,
     record::{Begin, CallEnd, Durability, Finish, ToolCall},
     retention::{Pass, Removed, Retention},
-    room::{MIN_FREE_BYTES, free_bytes},
+    room::Room,
     savepoint::atomically,
     schema, search,
     write::{Begun, Finished},
@@ -245,11 +245,9 @@ impl Store {
             // Why that fails does not matter as long as nothing waits afterwards.
             let _ = self.clerk.log().await;
         }
-        let free_bytes = free_bytes(&self.path);
-        let is_short = free_bytes.is_some_and(|free| free < MIN_FREE_BYTES);
-        if is_short || !self.late.is_empty() {
-            let path = self.path.display().to_string();
-            return Err(StoreError::Full { path, free_bytes: free_bytes.unwrap_or_default() });
+        let room = Room::at(&self.path);
+        if room.is_some_and(Room::is_short) || !self.late.is_empty() {
+            return Err(StoreError::full(&self.path, room));
         }
         Ok(())
     }

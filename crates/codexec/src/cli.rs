@@ -1,5 +1,6 @@
 pub(crate) mod code;
 pub(crate) mod logs;
+pub(crate) mod migrate;
 pub(crate) mod packages;
 pub(crate) mod scripts;
 pub(crate) mod servers;
@@ -30,8 +31,8 @@ pub(crate) struct Common {
     /// Settings other than $CODEXEC_HOME/config.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Which tools a client is shown: compact (the default), codexec, direct, or several as
-    /// compact,direct
+    /// Which tools a client is shown: compact (the default), codexec, code-executor,
+    /// code-execution-mode, mcpproxy, direct, or several as compact,direct
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) toolset: Option<Vec<String>>,
 }
@@ -62,6 +63,8 @@ pub(crate) enum Command {
     /// See and change which MCP servers code can reach
     #[command(subcommand)]
     Servers(Servers),
+    /// Print what you have set for a system that codexec replaces, as settings of codexec
+    Migrate(migrate::Migrate),
     /// What the conformance suite of MCP starts to look at us as a client
     #[command(hide = true)]
     ConformanceClient {

@@ -7,19 +7,21 @@ mod guests;
 mod keeping;
 mod limits;
 mod logs;
-mod seeds;
+mod replies;
+pub(crate) mod seeds;
 
 use std::path::{Path, PathBuf};
 
 use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
-use codexec_server::{Seeds, SessionSettings};
+use codexec_server::{Budget, Seeds, SessionSettings};
 use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
 pub(crate) use logs::Logs;
+pub(crate) use seeds::inherited::Inherited;
 
 /// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) packages: packages::Settings,
     pub(crate) logs: Logs,
     pub(crate) seeds: Seeds,
+    /// How much of a long text an agent sees.
+    pub(crate) budget: Budget,
 }
 
 /// `tools.allowed`, as written.
@@ -92,6 +96,10 @@ pub(crate) enum ConfigError {
     Package { key: &'static str, text: String },
     #[error("`logs.durability` is {0:?}; write \"process\" or \"power\"")]
     Durability(String),
+    #[error("`code-execution-mode.output` is {0:?}; write \"compact\" or \"toon\"")]
+    Output(String),
+    #[error("`code-executor.allowed-tools`: {0}")]
+    ExecutorPattern(InvalidPattern),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -129,8 +137,22 @@ impl Config {
             scripts: keeping::scripts(&file.scripts, place)?,
             packages: keeping::packages(&file.packages, place)?,
             logs: logs::logs(&file.logs)?,
-            seeds: seeds::seeds(place),
+            seeds: seeds::seeds(file, max_wall, place)?,
+            budget: replies::budget(&file.replies)?,
         })
+    }
+}
+
+impl ConfigError {
+    /// The setting that is wrong, where another may have set it.
+    pub(crate) fn key(&self) -> Option<&'static str> {
+        match self {
+            ConfigError::Range { key, .. } | ConfigError::NotWhole { key, .. } => Some(key),
+            ConfigError::Trust(_) => Some("gateway.trust"),
+            ConfigError::NoLanguage => Some("languages.enabled"),
+            ConfigError::ExecutorPattern(_) => Some("code-executor.allowed-tools"),
+            _ => None,
+        }
     }
 }
 

@@ -16,14 +16,27 @@ pub(crate) fn mcp_config_paths() -> Vec<PathBuf> {
     std::env::split_paths(&paths).filter(|path| !path.as_os_str().is_empty()).collect()
 }
 
+/// `MCP_SERVERS_CONFIG`: one more such file, in JSON or TOML.
+pub(crate) fn servers_config() -> Option<PathBuf> {
+    std::env::var_os("MCP_SERVERS_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
 /// `CODEXEC_DISCOVER`: `0` leaves other programs' files alone, whatever the settings say.
 pub(crate) fn discovers() -> bool {
     std::env::var_os("CODEXEC_DISCOVER").is_none_or(|value| value != "0")
 }
 
 /// `CODEXEC_LOG`: how much is said on standard error, for example `debug`. Default: `warn`.
-pub(crate) fn log_filter() -> String {
-    std::env::var("CODEXEC_LOG").unwrap_or_else(|_| "warn".to_owned())
+pub(crate) fn log_filter() -> Option<String> {
+    variable("CODEXEC_LOG")
+}
+
+/// `MCP_BRIDGE_LOG_LEVEL`, and `LOG_LEVEL` where that is a setting of ours: the same for users of
+/// the systems that we replace. With the name of the variable.
+pub(crate) fn log_level(has_bare: bool) -> Option<(&'static str, String)> {
+    let bare = has_bare.then_some("LOG_LEVEL");
+    let level = |name| Some((name, variable(name).filter(|level| !level.is_empty())?));
+    ["MCP_BRIDGE_LOG_LEVEL"].into_iter().chain(bare).find_map(level)
 }
 
 /// `MCP_CONFORMANCE_CONTEXT`: what the conformance suite tells the client that it starts.

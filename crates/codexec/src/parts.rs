@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
 use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
 use codexec_scripts::Library;
-use codexec_server::{App, Records, Toolset, Toolsets};
+use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
-use crate::config::{Config, File, Place};
+use crate::config::{Config, File, Inherited, Place};
 use crate::env;
 use crate::servers::{Reload, Sources, used};
 
@@ -27,12 +27,7 @@ pub(crate) struct Parts {
     /// What the files say about servers.
     pub(crate) found: Parsed,
     pub(crate) toolsets: Toolsets,
-    /// Whether the user has said how long an execution may take at most.
-    has_own_max_timeout: bool,
 }
-
-/// What MCPProxy lets a request ask for.
-const TEN_MINUTES: Duration = Duration::from_secs(600);
 
 impl Parts {
     /// `catalogue_wait`: how long a list waits for servers that are still starting; `cache`: what
@@ -42,22 +37,25 @@ impl Parts {
         catalogue_wait: Duration,
         cache: CacheUse,
     ) -> anyhow::Result<Parts> {
-        let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
-        let home = std::path::absolute(&home).context("CODEXEC_HOME")?;
+        let place = place()?;
+        let home = place.state.clone();
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
         let file = File::read(&path, common.config.is_some())?;
-        let place = Place {
-            cores: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
-            user_home: env::user_home(),
-            state: home.clone(),
-            here: std::env::current_dir().ok(),
-            variable: env::variable,
-        };
-        let mut config = Config::new(&file, &place).context(path.display().to_string())?;
         let toolsets = toolsets(common, &file, &path)?;
+        let discovers = env::discovers() && file.discovers();
+        let inherited = Inherited::read(&toolsets, &place, discovers, file.has_project_files())?;
+        let file = file.over(inherited.table()).context(path.display().to_string())?;
+        let mut config = Config::new(&file, &place).map_err(|error| {
+            let origin = error.key().and_then(|key| inherited.origin(key));
+            let origin = origin.map_or_else(|| path.display().to_string(), str::to_owned);
+            anyhow::Error::new(error).context(origin)
+        })?;
         let program = std::env::current_exe().context("cannot find our own program")?;
         let discovery = config.discovery.clone();
-        let mut sources = Sources::new(path.clone(), &common.mcp_config, discovery, &program);
+        let named: Vec<PathBuf> =
+            inherited.servers.into_iter().chain(common.mcp_config.iter().cloned()).collect();
+        let mut sources = Sources::new(path.clone(), &named, discovery, &program);
+        sources.stand_for(&toolsets, discovers);
         let found = sources.first()?;
         let warden = Warden::new(program.clone(), "warden");
         let settings = codexec_gateway::Settings {
@@ -69,30 +67,7 @@ impl Parts {
         };
         let gateway = Gateway::new(used(&found), config.upstreams.applied_to(settings));
         config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
-        let has_own_max_timeout = file.has_max_timeout();
-        let is_mcpproxy = toolsets.has(Toolset::Mcpproxy);
-        let mut parts = Parts {
-            config,
-            own_file: path,
-            home,
-            program,
-            gateway,
-            sources,
-            found,
-            toolsets,
-            has_own_max_timeout,
-        };
-        if is_mcpproxy {
-            parts.allow_ten_minutes();
-        }
-        Ok(parts)
-    }
-
-    /// As long as MCPProxy lets code run, unless the user has said how long.
-    pub(crate) fn allow_ten_minutes(&mut self) {
-        if !self.has_own_max_timeout {
-            self.config.policy.max_wall = self.config.policy.max_wall.max(TEN_MINUTES);
-        }
+        Ok(Parts { config, own_file: path, home, program, gateway, sources, found, toolsets })
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
@@ -150,8 +125,20 @@ impl Parts {
         let scripts = Library::at(self.config.scripts);
         let (policy, sessions) = (self.config.policy, self.config.sessions);
         let app = App::new(policy, workers, self.gateway, records, sessions, scripts);
-        Ok((app.with_seeds(self.config.seeds), reload))
+        Ok((app.with_seeds(self.config.seeds).with_budget(self.config.budget), reload))
     }
+}
+
+/// Where we were started, by whom.
+pub(crate) fn place() -> anyhow::Result<Place> {
+    let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
+    Ok(Place {
+        cores: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
+        user_home: env::user_home(),
+        state: std::path::absolute(&home).context("CODEXEC_HOME")?,
+        here: std::env::current_dir().ok(),
+        variable: env::variable,
+    })
 }
 
 /// The nearest word counts: the command line's, the environment's, the settings'.

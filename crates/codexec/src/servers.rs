@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use codexec_gateway::{
-    Approvals, Client, Document, Holds, Parsed, Place, Problem, Reach, Scope, ServerConfig,
-    Whereabouts, World, merge, parse, places, read_text, unreadable,
+    Approvals, Client, Document, Holds, Parsed, Place, Problem, Reach, Scope, ServerConfig, Tuning,
+    Whereabouts, World, merge, parse, places, read_text, replaced, unreadable,
 };
 
 pub(crate) use control::ask_for_restart;
 pub(crate) use own_file::OwnFile;
 pub(crate) use reload::Reload;
+
+use codexec_server::{Toolset, Toolsets};
 
 use crate::config::Discovery;
 use crate::env;
@@ -31,11 +33,15 @@ pub(crate) struct Sources {
     own: PathBuf,
     named: Vec<PathBuf>,
     discovery: Discovery,
+    /// The systems whose toolset is chosen.
+    replaced: Vec<Client>,
     user_home: Option<PathBuf>,
     here: Option<PathBuf>,
     /// Our own binary, without links.
     program: PathBuf,
     good: HashMap<(PathBuf, Reach), Parsed>,
+    /// What references in files stand for.
+    variable: fn(&str) -> Option<String>,
 }
 
 impl Sources {
@@ -48,12 +54,55 @@ impl Sources {
         let clients = if env::discovers() { discovery.clients } else { Vec::new() };
         Sources {
             own,
-            named: env::mcp_config_paths().into_iter().chain(named.iter().cloned()).collect(),
+            named: env::mcp_config_paths()
+                .into_iter()
+                .chain(env::servers_config())
+                .chain(named.iter().cloned())
+                .collect(),
             discovery: Discovery { clients, ..discovery },
+            replaced: Vec::new(),
             user_home: env::user_home(),
             here: std::env::current_dir().ok(),
             program: program.canonicalize().unwrap_or_else(|_| program.to_owned()),
             good: HashMap::new(),
+            variable: env::variable,
+        }
+    }
+
+    /// What the files of one system that we replace say, and those that were named; or these alone.
+    /// References to variables are kept as our own file writes them.
+    pub(crate) fn of_system(
+        client: Option<Client>,
+        named: Vec<PathBuf>,
+        is_alone: bool,
+    ) -> anyhow::Result<Parsed> {
+        let from_variables = match client {
+            _ if is_alone => Vec::new(),
+            Some(Client::CodeExecutor) => env::mcp_config_paths(),
+            Some(Client::CodeExecutionMode) => env::servers_config().into_iter().collect(),
+            Some(_) | None => Vec::new(),
+        };
+        let clients = client.filter(|_| !is_alone).into_iter().collect();
+        let mut sources = Sources {
+            own: PathBuf::new(),
+            named: named.into_iter().chain(from_variables).collect(),
+            discovery: Discovery { clients, has_project_files: false },
+            replaced: client.into_iter().collect(),
+            user_home: env::user_home(),
+            here: std::env::current_dir().ok(),
+            program: PathBuf::new(),
+            good: HashMap::new(),
+            variable: |name| env::variable(name).map(|_| format!("${{{name}}}")),
+        };
+        sources.first()
+    }
+
+    /// The files of the systems whose toolset is chosen are read too, if files of other programs
+    /// are, and the systems themselves are left out.
+    pub(crate) fn stand_for(&mut self, toolsets: &Toolsets, discovers: bool) {
+        self.replaced = toolsets.iter().filter_map(system).collect();
+        if discovers {
+            self.discovery.clients.extend(&self.replaced);
         }
     }
 
@@ -83,7 +132,28 @@ impl Sources {
         let files: Vec<(Place, Parsed)> = files.collect();
         let known: Vec<_> = files.iter().map(|(place, _)| key(place)).collect();
         self.good.retain(|key, _| known.contains(key));
-        merge(files.into_iter().map(|(place, parsed)| self.last_good(&place, parsed)).collect())
+        let files = files.into_iter().map(|(place, parsed)| self.last_good(&place, parsed));
+        let mut all = merge(files.collect());
+        self.leave_out_replaced(&mut all);
+        all
+    }
+
+    /// A system that we stand for would only run the same code again. The user may say otherwise.
+    fn leave_out_replaced(&self, all: &mut Parsed) {
+        for found in all.servers.iter_mut().filter(|found| found.off.is_none()) {
+            let name = &found.config.name;
+            let is_wanted = |t: &Tuning| t.name == *name && t.is_on == Some(true);
+            let system = replaced(&found.config).filter(|client| self.replaced.contains(client));
+            if let Some(system) = system
+                && !all.tunings.iter().any(is_wanted)
+            {
+                found.off = Some(format!(
+                    "codexec stands for it with the toolset {}; `codexec servers enable {name}` \
+                     uses it all the same",
+                    system.name()
+                ));
+            }
+        }
     }
 
     fn parsed(
@@ -95,7 +165,7 @@ impl Sources {
         let world = World {
             home: self.user_home.as_deref(),
             here: self.here.as_deref(),
-            variable: &env::variable,
+            variable: &self.variable,
             text_of: &|path| read_text(path, MAX_SMALL_FILE_BYTES).ok(),
             is_own_program: &|command| self.is_own_program(command),
         };
@@ -217,6 +287,16 @@ impl Sources {
         let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let folders = folders.into_iter().map(|place| place.path);
         (files.into_iter().map(whole).collect(), folders.collect())
+    }
+}
+
+/// Whose files and servers a toolset stands for.
+pub(crate) fn system(toolset: Toolset) -> Option<Client> {
+    match toolset {
+        Toolset::CodeExecutor => Some(Client::CodeExecutor),
+        Toolset::CodeExecutionMode => Some(Client::CodeExecutionMode),
+        Toolset::Mcpproxy => Some(Client::Mcpproxy),
+        Toolset::Codexec | Toolset::Compact | Toolset::Direct => None,
     }
 }
 

@@ -72,6 +72,20 @@ impl Node {
         }
     }
 
+    pub(super) fn into_json(self) -> serde_json::Value {
+        use serde_json::Value;
+        match self.value {
+            Tree::Null => Value::Null,
+            Tree::Bool(value) => Value::Bool(value),
+            Tree::Number(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            Tree::Text(text) => Value::String(text),
+            Tree::List(items) => items.into_iter().map(Node::into_json).collect(),
+            Tree::Table(entries) => {
+                entries.into_iter().map(|(key, node)| (key, node.into_json())).collect()
+            }
+        }
+    }
+
     /// The texts of a list; what is no text is passed over.
     pub(super) fn texts(&self) -> Vec<String> {
         let items = self.items().unwrap_or_default();

@@ -53,11 +53,14 @@ impl Refused {
     }
 
     pub(super) fn no_script(name: &str, all: &[NamedScript]) -> Refused {
-        let names: Vec<&str> = all.iter().take(SHOWN).map(|script| &*script.name).collect();
-        let known = match (all.len(), names.join(", ")) {
-            (0, _) => "none is stored".to_owned(),
-            (total, names) if total > SHOWN => format!("the first {SHOWN} of {total}: {names}"),
-            (_, names) => format!("there are: {names}"),
+        let mut names: Vec<&str> = all.iter().map(|script| &*script.name).collect();
+        names.dedup();
+        let total = names.len();
+        names.truncate(SHOWN);
+        let known = match names.join(", ") {
+            names if names.is_empty() => "none is stored".to_owned(),
+            names if total > SHOWN => format!("the first {SHOWN} of {total}: {names}"),
+            names => format!("there are: {names}"),
         };
         Refused::new("SCRIPT_NOT_FOUND", format!("script: there is no {name:?}; {known}"))
     }

@@ -66,5 +66,5 @@ async fn execute(
     let execution = app.execute(wanted, client).await?;
     let calls = Calls::of(app, &execution).await;
     audit::executed(app, &about, &execution, &calls, client).await;
-    Ok(result::result(&execution, &calls))
+    Ok(result::result(&execution, &calls, app.budget))
 }

@@ -19,14 +19,14 @@ pub(super) fn begin(
 ) -> Talk {
     talk(app, context, move |app, client| async move {
         let executed = app.execute_code(Fields::new(arguments), &client).await;
-        Said::Ours(Box::new(result(executed)))
+        Said::Ours(Box::new(result(executed, app.budget)))
     })
 }
 
-fn result(executed: Result<Execution, OwnError>) -> CallToolResult {
+fn result(executed: Result<Execution, OwnError>, budget: Budget) -> CallToolResult {
     match executed {
         Ok(execution) => {
-            let mut result = content(reply(&execution, Budget::DEFAULT));
+            let mut result = content(reply(&execution, budget));
             result.meta = Some(meta(&execution));
             result
         }

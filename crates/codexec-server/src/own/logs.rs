@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::running::language;
 use super::sessions::mebibytes;
-use super::{OwnError, budget, shape};
+use super::{OwnError, shape};
 use crate::fields::Fields;
 use crate::plain::plain;
-use crate::{App, Client};
+use crate::{App, Budget, Client};
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
@@ -61,7 +61,7 @@ impl App {
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
         let execution = self.records.store().await?.get(&id).await?.ok_or_else(missing)?;
-        Ok(whole(&execution, client))
+        Ok(whole(&execution, self.budget_of(client)))
     }
 }
 
@@ -81,9 +81,8 @@ fn found(found: &Found) -> Value {
 }
 
 /// The whole record, with texts that fit an agent's context where an agent reads it.
-fn whole(execution: &Execution, client: &Client) -> Value {
+fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
     let summary = &execution.summary;
-    let budget = budget(client);
     let mut is_cut = false;
     let mut fitted = |text: &str| {
         let (text, cut) = shape::cut(text, budget);

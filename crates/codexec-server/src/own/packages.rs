@@ -7,7 +7,7 @@ use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
 use super::running::language;
-use super::{OwnError, budget, shape};
+use super::{OwnError, shape};
 use crate::fields::Fields;
 use crate::sessions::Session;
 use crate::{App, Client};
@@ -47,7 +47,7 @@ impl App {
         }
         let also: Vec<String> =
             installed.also.iter().map(|(name, version)| format!("{name}-{version}")).collect();
-        let (output, _) = shape::cut(&installed.output, budget(client));
+        let (output, _) = shape::cut(&installed.output, self.budget_of(client));
         let mut value = json!({
             "success": true,
             "package": installed.package,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use codexec_types::{Asked, Json, Language, Policy};
 use serde_json::Value;
 
-use super::{OwnError, Owned, ran, shape};
+use super::{OwnError, Owned, shape};
 use crate::fields::{FieldError, Fields};
 use crate::sessions::Session;
 use crate::{App, Client, Execution, Wanted};
@@ -116,7 +116,7 @@ impl App {
         let saved = self.save_script(fields).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let execution = self.run(&name, None, wanted, session, client).await?;
-        let mut owned = ran(&execution, client, shape::execution);
+        let mut owned = self.ran(&execution, client, shape::execution);
         if let Some(value) = owned.value.as_object_mut() {
             value.insert("script".to_owned(), saved);
         }

@@ -26,9 +26,8 @@ pub(super) async fn run(parts: Parts, args: Code) -> anyhow::Result<ExitCode> {
 }
 
 /// Standard output has the JSON alone, whatever comes of it; what the code prints goes beside it.
-async fn exec(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
+async fn exec(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
     let arguments = arguments(args)?;
-    parts.allow_ten_minutes();
     let app = parts.app()?;
     let mut client = Client::local();
     client.takes_all = true;
@@ -68,7 +67,7 @@ fn arguments(args: Exec) -> anyhow::Result<Map<String, Value>> {
             Some(json!({
                 "timeout_ms": args.timeout,
                 "max_tool_calls": args.max_tool_calls,
-                "allowed_servers": args.allowed_servers,
+                "allowed_servers": given::patterns(Some(args.allowed_servers)),
             })),
         ),
     ];

@@ -28,9 +28,16 @@ pub(crate) struct File {
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
     pub(super) logs: Logs,
+    pub(super) replies: Replies,
+    pub(super) code_executor: CodeExecutor,
+    pub(super) code_execution_mode: CodeExecutionMode,
+    pub(super) mcpproxy: Mcpproxy,
     /// Read elsewhere, entry by entry: a bad one must not hide the others.
     #[serde(rename = "servers")]
     _servers: toml::Table,
+    /// All of it, as it was written.
+    #[serde(skip)]
+    written: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -173,12 +180,61 @@ pub(super) struct Logs {
     pub(super) max_mib: Option<u64>,
 }
 
+/// What an agent sees of a long text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Replies {
+    /// What is longer is cut.
+    pub(super) max_chars: Option<u64>,
+    /// What is left of its start.
+    pub(super) head: Option<u64>,
+    /// What is left of its end.
+    pub(super) tail: Option<u64>,
+}
+
+/// What the toolset `code-executor` has beside the rest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct CodeExecutor {
+    /// What `permissions` may name.
+    pub(super) projects: Vec<PathBuf>,
+    /// Whether executions and discoveries are also written to `audit_log`.
+    pub(super) audit: bool,
+    pub(super) audit_log: Option<PathBuf>,
+    /// What no request can widen. Not set: all.
+    pub(super) allowed_tools: Option<Vec<String>>,
+}
+
+/// What the toolset `code-execution-mode` has beside the rest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct CodeExecutionMode {
+    pub(super) timeout_ms: Option<u64>,
+    pub(super) max_timeout_ms: Option<u64>,
+    pub(super) output: Option<String>,
+}
+
+/// What the toolset `mcpproxy` has beside the rest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Mcpproxy {
+    pub(super) enabled: Option<bool>,
+    pub(super) timeout_ms: Option<u64>,
+    /// 0: as many as the limits allow.
+    pub(super) max_tool_calls: Option<u64>,
+    pub(super) tools_limit: Option<u64>,
+    /// Where scripts are that are run by name.
+    pub(super) scripts: Option<PathBuf>,
+}
+
 impl File {
     /// A file that is not there says nothing, unless somebody named it.
     pub(crate) fn read(path: &Path, is_named: bool) -> Result<File, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => {
-                toml::from_str(&text).map_err(|error| ConfigError::Parse(path.to_owned(), error))
+                let file: Result<File, _> = toml::from_str(&text);
+                let file = file.map_err(|error| ConfigError::Parse(path.to_owned(), error))?;
+                Ok(File { written: text, ..file })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
                 Ok(File::default())
@@ -187,8 +243,35 @@ impl File {
         }
     }
 
-    /// Whether it says how long an execution may take at most.
-    pub(crate) fn has_max_timeout(&self) -> bool {
-        self.limits.max_timeout_ms.is_some()
+    /// Whether files of other programs are looked at.
+    pub(crate) fn discovers(&self) -> bool {
+        self.discovery.enabled.unwrap_or(true)
+    }
+
+    pub(crate) fn has_project_files(&self) -> bool {
+        self.discovery.project_files.unwrap_or(true)
+    }
+
+    /// The same, with other settings where this one says nothing.
+    pub(crate) fn over(self, others: &toml::Table) -> Result<File, toml::de::Error> {
+        if others.is_empty() {
+            return Ok(self);
+        }
+        let mut own: toml::Table = toml::from_str(&self.written)?;
+        fill(&mut own, others);
+        let file: File = toml::Value::Table(own).try_into()?;
+        Ok(File { written: self.written, ..file })
+    }
+}
+
+fn fill(own: &mut toml::Table, others: &toml::Table) {
+    for (key, other) in others {
+        match (own.get_mut(key), other) {
+            (Some(toml::Value::Table(own)), toml::Value::Table(other)) => fill(own, other),
+            (Some(_), _) => {}
+            (None, _) => {
+                own.insert(key.clone(), other.clone());
+            }
+        }
     }
 }

@@ -51,7 +51,8 @@ fn wrong_settings_say_how_to_write_them() {
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
          `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, \
-         `gateway`, `discovery`, `logs`, `servers`",
+         `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, \
+         `mcpproxy`, `servers`",
     );
     refused("[tools]\nallowed = ['github']", "`tools.allowed`");
 }

@@ -16,6 +16,9 @@ fn the_command_line_is_documented_as_it_is() {
         &[][..],
         &["serve"],
         &["exec"],
+        &["code"],
+        &["code", "exec"],
+        &["code", "scripts", "list"],
         &["scripts"],
         &["scripts", "list"],
         &["scripts", "search"],
@@ -46,6 +49,7 @@ fn the_command_line_is_documented_as_it_is() {
         &["servers", "restart"],
         &["servers", "login"],
         &["servers", "approve"],
+        &["migrate"],
         &["doctor"],
     ] {
         let output = command(home.path()).args(words).arg("--help").output().expect("it runs");
@@ -75,6 +79,17 @@ fn the_mcp_tools_are_documented_as_they_are() {
         "docs/reference/mcp-tools.md",
         include_str!("../../../../docs/reference/mcp-tools.md"),
         &page,
+    );
+}
+
+#[test]
+fn the_settings_of_other_systems_are_documented_as_they_are() {
+    let home = tempfile::tempdir().expect("a directory");
+    let output = command(home.path()).args(["migrate", "--list"]).output().expect("it runs");
+    compare(
+        "docs/reference/seed-settings.md",
+        include_str!("../../../../docs/reference/seed-settings.md"),
+        &String::from_utf8(output.stdout).expect("text"),
     );
 }
 

@@ -42,6 +42,7 @@ pub(crate) fn command(home: &Path) -> Command {
     let mut command = Command::new(codexec());
     command
         .env_remove("MCP_CONFIG_PATH")
+        .env_remove("MCP_SERVERS_CONFIG")
         .env_remove("CODEXEC_TOOLSET")
         .env_remove("CLAUDE_CONFIG_DIR")
         .env_remove("CODEX_HOME")

@@ -1,5 +1,9 @@
 use super::*;
 
+fn too_many(wait_s: u64, is_first: bool) -> Result<(), TooMany> {
+    Err(TooMany { wait: Duration::from_secs(wait_s), is_first })
+}
+
 #[test]
 fn thirty_in_any_minute_and_then_one_for_each_that_is_old_enough() {
     let requests = Requests::default();
@@ -8,11 +12,11 @@ fn thirty_in_any_minute_and_then_one_for_each_that_is_old_enough() {
     for second in 0..30 {
         assert_eq!(requests.count(&client, at(second)), Ok(()), "{second}");
     }
-    assert_eq!(requests.count(&client, at(30)), Err(Duration::from_secs(30)));
-    assert_eq!(requests.count(&client, at(59)), Err(Duration::from_secs(1)));
+    assert_eq!(requests.count(&client, at(30)), too_many(30, true));
+    assert_eq!(requests.count(&client, at(59)), too_many(1, false));
     assert_eq!(requests.count(&client, at(60)), Ok(()));
     // What was refused does not count, and the window moves: it does not begin anew.
-    assert_eq!(requests.count(&client, at(60)), Err(Duration::from_secs(1)));
+    assert_eq!(requests.count(&client, at(60)), too_many(1, true));
     assert_eq!(requests.count(&client, at(61)), Ok(()));
 }
 
@@ -24,7 +28,7 @@ fn clients_do_not_count_for_each_other() {
     for _ in 0..MOST {
         assert_eq!(requests.count(&one, now), Ok(()));
     }
-    assert_eq!(requests.count(&one, now), Err(WINDOW));
+    assert_eq!(requests.count(&one, now), too_many(60, true));
     assert_eq!(requests.count(&other, now), Ok(()));
 }
 
@@ -39,7 +43,7 @@ fn more_clients_than_are_remembered_share_a_count_until_some_are_forgotten() {
     for index in 0..MOST {
         assert_eq!(requests.count(&client(MAX_CLIENTS + index), now), Ok(()));
     }
-    assert_eq!(requests.count(&client(2 * MAX_CLIENTS), now), Err(WINDOW));
+    assert_eq!(requests.count(&client(2 * MAX_CLIENTS), now), too_many(60, true));
     assert_eq!(requests.count(&client(0), now), Ok(()), "one that is known");
     let later = now + WINDOW;
     assert_eq!(requests.count(&client(2 * MAX_CLIENTS), later), Ok(()));

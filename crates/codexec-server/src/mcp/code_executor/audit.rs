@@ -40,7 +40,7 @@ pub(super) async fn executed(
     calls: &Calls,
     client: &Client,
 ) {
-    let error = execution.outcome.code().map(|_| error(execution));
+    let error = execution.outcome.code().map(|_| error(execution, app.budget));
     let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
     let line = json!({
         "timestamp": rfc3339(SystemTime::now()),

@@ -129,8 +129,13 @@ impl Summary {
 
 /// What was refused before it reached a server was not made; discoveries are no calls.
 fn went_out(call: &Call) -> bool {
-    const NEVER_MADE: [&str; 4] =
-        ["SERVER_NOT_ALLOWED", "TOOL_NOT_ALLOWED", "TOOL_NOT_FOUND", "TOOL_QUARANTINED"];
+    const NEVER_MADE: [&str; 5] = [
+        "INVALID_ARGS",
+        "SERVER_NOT_ALLOWED",
+        "TOOL_NOT_ALLOWED",
+        "TOOL_NOT_FOUND",
+        "TOOL_QUARANTINED",
+    ];
     let code = call.error_code.as_deref().unwrap_or_default();
     call.server != RECORDED_AS && !NEVER_MADE.contains(&code)
 }

@@ -10,10 +10,10 @@ use crate::{Budget, Execution, reply};
 
 /// The object that the schema promises, and a text beside it: some clients show the one, some the
 /// other, and each has the output.
-pub(super) fn result(execution: &Execution, calls: &Calls) -> CallToolResult {
-    let error = execution.outcome.code().map(|_| error(execution));
-    let output = output(execution);
-    let mut said = reply(execution, Budget::DEFAULT);
+pub(super) fn result(execution: &Execution, calls: &Calls, budget: Budget) -> CallToolResult {
+    let error = execution.outcome.code().map(|_| error(execution, budget));
+    let output = output(execution, budget);
+    let mut said = reply(execution, budget);
     if let Some(error) = &error {
         said.text = match output.as_str() {
             "" => error.clone(),
@@ -52,7 +52,7 @@ fn structured(
 }
 
 /// All that was printed, and after it the value, as at a prompt.
-fn output(execution: &Execution) -> String {
+fn output(execution: &Execution, budget: Budget) -> String {
     let mut output = execution.output.text().to_owned();
     if let Some(value) = execution.outcome.value().filter(|value| *value != "null") {
         if !output.is_empty() && !output.ends_with('\n') {
@@ -60,10 +60,10 @@ fn output(execution: &Execution) -> String {
         }
         output.push_str(&shown(value));
     }
-    budget(execution).cut(&output, &whole(execution))
+    shared(execution, budget).cut(&output, &whole(execution))
 }
 
-pub(super) fn error(execution: &Execution) -> String {
+pub(super) fn error(execution: &Execution, budget: Budget) -> String {
     let error = match execution.outcome {
         Outcome::Stopped(Limit::Wall) => format!(
             "Execution timeout after {}; do less, or ask for more with timeoutMs",
@@ -71,14 +71,14 @@ pub(super) fn error(execution: &Execution) -> String {
         ),
         _ => explanation(execution),
     };
-    budget(execution).cut(&error, &whole(execution))
+    shared(execution, budget).cut(&error, &whole(execution))
 }
 
 /// Where there is an error, it shares the budget with the output.
-fn budget(execution: &Execution) -> Budget {
+fn shared(execution: &Execution, budget: Budget) -> Budget {
     match execution.outcome.code() {
-        Some(_) => Budget::DEFAULT.halved(),
-        None => Budget::DEFAULT,
+        Some(_) => budget.halved(),
+        None => budget,
     }
 }
 

@@ -83,7 +83,6 @@ fn tool(info: &ToolInfo) -> Value {
         ("description", info.description.clone().map(Value::String)),
         ("signature", signature.map(Value::String)),
         ("inputSchema", schema),
-        ("outputSchema", info.output_schema.clone()),
     ];
     let more = more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     tool.extend(more);

@@ -49,6 +49,7 @@ fn what_did_not_go_out_was_not_called() {
     let calls = [
         call("time", "now", Some(("TOOL_NOT_ALLOWED", ""))),
         call("time", "nwo", Some(("TOOL_NOT_FOUND", ""))),
+        call("time", "now", Some(("INVALID_ARGS", ""))),
         call(RECORDED_AS, "searchTools", None),
         Call { duration: None, ..call("time", "later", None) },
     ];

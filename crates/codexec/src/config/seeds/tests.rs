@@ -1,0 +1,106 @@
+use codexec_server::OutputMode;
+
+use super::*;
+
+fn read(text: &str) -> Result<Seeds, String> {
+    let place = Place {
+        cores: 2,
+        user_home: Some("/home/ann".into()),
+        state: "/home/ann/.codexec".into(),
+        here: None,
+        variable: |_| None,
+    };
+    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let config = super::super::Config::new(&file, &place).map_err(|error| error.to_string())?;
+    Ok(config.seeds)
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &str) {
+    assert_eq!(read(text).expect_err("refused"), expected);
+}
+
+#[test]
+fn without_settings_the_toolsets_are_as_their_systems() {
+    let seeds = read("").expect("valid");
+    assert_eq!(format!("{seeds:?}"), format!("{:?}", Seeds::default()));
+}
+
+#[test]
+fn each_setting_is_its_own() {
+    let seeds = read(
+        "[code-executor]\nprojects = ['~/work', '/srv']\naudit = true\n\
+         allowed-tools = ['mcp__time__*']\n\
+         [code-execution-mode]\ntimeout-ms = 1000\nmax-timeout-ms = 2000\noutput = 'toon'\n\
+         [mcpproxy]\nenabled = false\ntimeout-ms = 3000\nmax-tool-calls = 4\ntools-limit = 5\n\
+         scripts = '~/s'",
+    );
+    let seeds = seeds.expect("valid");
+    assert_eq!(seeds.executor.projects, ["/home/ann/work", "/srv"].map(PathBuf::from));
+    let log = "/home/ann/.code-executor/audit-logs/audit.jsonl";
+    assert_eq!(seeds.executor.audit_log.as_deref(), Some(Path::new(log)));
+    assert_eq!(seeds.executor.allowed_tools, Some(vec!["mcp__time__*".to_owned()]));
+    let bridge = &seeds.bridge;
+    assert_eq!((bridge.timeout.as_millis(), bridge.max_timeout.as_millis()), (1_000, 2_000));
+    assert_eq!(bridge.output, OutputMode::Toon);
+    let proxy = &seeds.proxy;
+    assert_eq!((proxy.is_enabled, proxy.timeout.as_millis()), (false, 3_000));
+    assert_eq!((proxy.max_tool_calls, proxy.tools_limit), (Some(4), 5));
+    assert_eq!(proxy.scripts.as_deref(), Some(Path::new("/home/ann/s")));
+}
+
+/// Nothing that a toolset starts with is more than anybody may ask for.
+#[test]
+fn the_common_ceiling_holds() {
+    let seeds = read("[limits]\nmax-timeout-ms = 20000").expect("valid");
+    let timeouts = [seeds.bridge.timeout, seeds.bridge.max_timeout, seeds.proxy.timeout];
+    assert_eq!(timeouts, [Duration::from_secs(20); 3]);
+    refused(
+        "[limits]\nmax-timeout-ms = 20000\n[mcpproxy]\ntimeout-ms = 20001",
+        "`mcpproxy.timeout-ms = 20001` is out of range; it must be 1 to 20000",
+    );
+}
+
+#[test]
+fn wrong_settings_say_what_is_right() {
+    for (text, expected) in [
+        (
+            "[limits]\nmax-timeout-ms = 900000\n[mcpproxy]\ntimeout-ms = 600001",
+            "`mcpproxy.timeout-ms = 600001` is out of range; it must be 1 to 600000",
+        ),
+        (
+            "[code-execution-mode]\ntimeout-ms = 120001",
+            "`code-execution-mode.timeout-ms = 120001` is out of range; it must be 1 to 120000",
+        ),
+        (
+            "[code-execution-mode]\nmax-timeout-ms = 0",
+            "`code-execution-mode.max-timeout-ms = 0` is out of range; it must be 1 to 300000",
+        ),
+        (
+            "[mcpproxy]\ntools-limit = 1001",
+            "`mcpproxy.tools-limit = 1001` is out of range; it must be 1 to 1000",
+        ),
+        (
+            "[mcpproxy]\nmax-tool-calls = 100001",
+            "`mcpproxy.max-tool-calls = 100001` is out of range; it must be 0 to 100000",
+        ),
+        (
+            "[code-execution-mode]\noutput = 'xml'",
+            "`code-execution-mode.output` is \"xml\"; write \"compact\" or \"toon\"",
+        ),
+        (
+            "[code-executor]\nprojects = ['work']",
+            "`code-executor.projects = \"work\"` is not a whole path; write it from `/` or `~/` on",
+        ),
+        (
+            "[replies]\nmax-chars = 99",
+            "`replies.max-chars = 99` is out of range; it must be 100 to 1000000",
+        ),
+        (
+            "[replies]\nmax-chars = 100\nhead = 60\ntail = 41",
+            "`replies.tail = 41` is out of range; it must be 0 to 40",
+        ),
+    ] {
+        refused(text, expected);
+    }
+}
