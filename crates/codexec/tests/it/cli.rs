@@ -261,7 +261,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
          unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `gateway`, `discovery`, `logs`, `servers`\n",
+         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
     );
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
@@ -277,7 +277,7 @@ fn broken_server_files_that_somebody_named_are_refused() {
         assert_eq!(ran, refused(&format!("servers.json:1: {expected}")));
     };
     check("{", "it is not JSON: it ends inside an object, at column 2");
-    check(r#"{"mcpServers": []}"#, "`mcpServers` is not an object");
+    check(r#"{"mcpServers": 7}"#, "`mcpServers` is not an object");
     assert_eq!(
         Desk::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
         refused("nowhere.json:1: it cannot be read: No such file or directory (os error 2)")

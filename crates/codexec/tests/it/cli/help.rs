@@ -12,12 +12,14 @@ fn help_of_codexec() {
     Commands:
       serve     Serve MCP on standard input and output
       exec      Run code and print its result
+      code      Run JavaScript and TypeScript as MCPProxy does
       scripts   Scripts that are kept: find, read, save and run them
       logs      What has run: search it, or read one execution whole
       sessions  Sessions, which keep variables, imports and files between executions
       packages  Packages that code can use
       tools     Look at the tools that code can call
       servers   See and change which MCP servers code can reach
+      migrate   Print what you have set for a system that codexec replaces, as settings of codexec
       doctor    Tell what protects you on this machine, and what does not
       help      Print this message or the help of the given subcommand(s)
 
@@ -29,8 +31,8 @@ fn help_of_codexec() {
               Settings other than $CODEXEC_HOME/config.toml
 
           --toolset <NAME>
-              Which tools a client is shown: compact (the default), codexec, direct, or several as
-              compact,direct
+              Which tools a client is shown: compact (the default), codexec, code-executor,
+              code-execution-mode, mcpproxy, direct, or several as compact,direct
 
       -h, --help
               Print help (see a summary with '-h')
@@ -60,7 +62,8 @@ fn help_of_exec() {
       -f, --file <FILE>              Read the code from a file
       -s, --script <NAME>            Run a saved script, in its own language
           --toolset <NAME>           Which tools a client is shown: compact (the default), codexec,
-                                     direct, or several as compact,direct
+                                     code-executor, code-execution-mode, mcpproxy, direct, or several as
+                                     compact,direct
       -i, --input <JSON>             JSON that the code finds as `input`
       -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
       -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
@@ -91,8 +94,9 @@ fn help_of_tools() {
           --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
                                wins
           --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
-          --toolset <NAME>     Which tools a client is shown: compact (the default), codexec, direct, or
-                               several as compact,direct
+          --toolset <NAME>     Which tools a client is shown: compact (the default), codexec,
+                               code-executor, code-execution-mode, mcpproxy, direct, or several as
+                               compact,direct
       -h, --help               Print help
     "#);
 }
