@@ -25,3 +25,19 @@ fn a_budget_shrinks_to_what_is_left() {
     assert_eq!(budget.without(1_000), Budget { chars: 0, head: 0, tail: 0 });
     assert!(budget.without(1_000).cut("something", "it is kept").starts_with("[cut: 9 characters"));
 }
+
+/// Settings may give all of it to one end, or nothing to the other.
+#[test]
+fn ends_of_any_length_fit_in_the_whole() {
+    let text = "x".repeat(99) + "y";
+    for (head, tail) in [(90, 0), (0, 90), (0, 0), (45, 45)] {
+        let budget = Budget { chars: 90, head, tail };
+        let (first, last, between) = budget.ends(&text).expect("it is too long");
+        assert_eq!((first.len(), last.len(), between), (head, tail, 100 - head - tail));
+        for taken in [0, 1, 20, 89, 90, 500] {
+            let left = budget.without(taken);
+            assert!(left.head + left.tail <= left.chars, "{budget:?} without {taken}: {left:?}");
+            left.ends(&text);
+        }
+    }
+}
