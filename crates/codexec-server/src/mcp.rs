@@ -283,6 +283,7 @@ impl ServerHandler for Server {
         let params = request.params.unwrap_or_default();
         match (params.get("name"), params.get("arguments")) {
             (Some(Value::String(_)), Some(arguments)) => {
+                let arguments: String = arguments.to_string().chars().take(60).collect();
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );

@@ -18,10 +18,32 @@ const CODE: &str = "Write code instead of calling tools one by one: execute_code
  words`; what it prints comes back. Python, Bash and Node.js have files: new ones are kept \
  and listed, `working_dir` is a directory of the user's to work in.\n";
 
+const CODE_EXECUTOR: &str = "executeTypescript and executePython run code in a sandbox. Find tools in \
+ the code: discoverMCPTools(), searchTools(query), getToolSchema(name); Python the same in \
+ snake_case. Call them: await callMCPTool('mcp__server__tool', {..}), each named in allowedTools \
+ (mcp__server__* is all of a server's).\n";
+
+const CODE_EXECUTION_MODE: &str = "run_python runs Python in a sandbox. `from mcp import runtime` \
+ finds tools of all servers: runtime.search_tool_docs(query), runtime.query_tool_docs(server). \
+ Name the servers to call in `servers`, then: await mcp_<alias>.tool(..).\n";
+
+const MCPPROXY: &str = "code_execution runs JavaScript or TypeScript in a sandbox: \
+ call_tool(server, tool, args) waits and gives {ok, result} or {ok, error}, call_tools([..]) calls \
+ many at once. retrieve_tools finds tools first.\n";
+
 pub(super) fn text(toolsets: &Toolsets, servers: &[ServerName]) -> String {
     let mut text = String::new();
     if toolsets.has(Toolset::Compact) {
         text.push_str(CODE);
+    }
+    for (set, about) in [
+        (Toolset::CodeExecutor, CODE_EXECUTOR),
+        (Toolset::CodeExecutionMode, CODE_EXECUTION_MODE),
+        (Toolset::Mcpproxy, MCPPROXY),
+    ] {
+        if toolsets.has(set) {
+            text.push_str(about);
+        }
     }
     if toolsets.has(Toolset::Direct) {
         text.push_str("Each tool of the user's MCP servers is here as `server__tool`.\n");

@@ -149,7 +149,7 @@ fn the_inspector_finds_nothing_wrong_with_our_schemas() {
 }
 
 /// What a program with the official Python SDK prints as JSON.
-pub(crate) fn run_sdk(world: &Path, home: &Path, program: &str, plan: &Value) -> Value {
+fn run_sdk(world: &Path, home: &Path, program: &str, plan: &Value) -> Value {
     let output = Command::new(world.join("venv/bin/python"))
         .args(["-c", program, &plan.to_string()])
         .current_dir(home)
@@ -159,6 +159,21 @@ pub(crate) fn run_sdk(world: &Path, home: &Path, program: &str, plan: &Value) ->
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{stderr}"))
+}
+
+/// The same with a codexec that shows this toolset; `None` where there is no SDK.
+pub(crate) fn sdk_saw(toolset: &str, program: &str) -> Option<Value> {
+    let world = world()?;
+    let home = tempfile::tempdir().expect("a directory");
+    let servers = home.path().join("servers.json");
+    std::fs::write(&servers, r#"{"mcpServers": {}}"#).expect("written");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let plan = json!({
+        "command": codexec(),
+        "args": ["serve", "--toolset", toolset, "--mcp-config", servers],
+        "env": {"HOME": home.path(), "CODEXEC_HOME": home.path().join("state"), "PATH": path},
+    });
+    Some(run_sdk(&world, home.path(), program, &plan))
 }
 
 /// The official Python SDK; `mode` is how it is told which era to speak.

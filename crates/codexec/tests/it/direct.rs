@@ -269,13 +269,34 @@ fn toolsets_are_joined_in_one_order_and_known_by_name() {
         assert_eq!(us.call("execute_code", json!({"code": "6 * 7"}))["content"][0]["text"], "42");
         assert_eq!(us.call("s__dot_ted", json!({}))["structuredContent"], "dot.ted");
     }
+    for named in [
+        "code-executor,code-execution-mode,mcpproxy,compact",
+        "compact,mcpproxy,code-execution-mode,code-executor",
+    ] {
+        let mut us = Speaker::start(&json!({}), Legacy, json!({}), named);
+        let names = [
+            "executeTypescript",
+            "executePython",
+            "health",
+            "run_python",
+            "code_execution",
+            "retrieve_tools",
+            "call_tool",
+            "execute_code",
+            "search_tools",
+        ];
+        assert_eq!(us.names(), names);
+        // The shape that was promised first counts.
+        assert_eq!(us.call("health", json!({}))["structuredContent"]["healthy"], true);
+    }
     let home = tempfile::tempdir().expect("a directory");
     let check = |change: &dyn Fn(&mut Command) -> &mut Command, place: &str| {
         let mut command = command(home.path());
         change(&mut command);
         let output = command.stdin(Stdio::null()).output().expect("it runs");
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let sentence = "there is no toolset \"dircet\"; there are codexec, compact, direct";
+        let sentence = "there is no toolset \"dircet\"; there are codexec, code-executor, \
+                        code-execution-mode, mcpproxy, compact, direct";
         assert!(stderr.contains(place) && stderr.contains(sentence), "{stderr}");
         assert_eq!(output.status.code(), Some(2));
     };

@@ -13,18 +13,14 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, command};
+use crate::support::{Client, command, home_with, write_file};
 
 /// A home directory with these files.
 struct Home(TempDir);
 
 impl Home {
     fn new(files: &[(&str, &str)]) -> Home {
-        let home = Home(tempfile::tempdir().expect("a directory"));
-        for (name, text) in files {
-            home.write(name, text);
-        }
-        home
+        Home(home_with(files))
     }
 
     fn path(&self) -> &Path {
@@ -32,7 +28,7 @@ impl Home {
     }
 
     fn write(&self, name: &str, text: &str) {
-        write(self.path(), name, text);
+        write_file(self.path(), name, text);
     }
 
     /// The exit code, and both streams with the home directory as `HOME`.
@@ -74,12 +70,6 @@ impl Home {
     }
 }
 
-fn write(home: &Path, name: &str, text: &str) {
-    let path = home.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    std::fs::write(path, text).expect("written");
-}
-
 /// A server that has chosen this toolset, in a home with these files. `HOME` in a value is that
 /// home.
 fn client(toolset: &str, variables: &[(&str, &str)], files: &[(&str, &str)]) -> Client {
@@ -95,7 +85,7 @@ fn configure(
     let home = command.get_current_dir().expect("set").to_owned();
     let shown = home.display().to_string();
     for (name, text) in files {
-        write(&home, name, &text.replace("HOME", &shown));
+        write_file(&home, name, &text.replace("HOME", &shown));
     }
     for (name, value) in variables {
         command.env(name, value.replace("HOME", &shown));

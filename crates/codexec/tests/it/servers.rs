@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::attacks::host::within;
 use crate::startup::{check_gone, python, upstream, upstreams_of};
-use crate::support::{Client, PATIENCE, codexec, command};
+use crate::support::{Client, PATIENCE, codexec, command, home_with, write_file};
 
 /// An upstream that talks on its standard error.
 const NOISY: &str = concat!(
@@ -22,11 +22,7 @@ struct Home(TempDir);
 
 impl Home {
     fn new(files: &[(&str, &str)]) -> Home {
-        let home = Home(tempfile::tempdir().expect("a directory"));
-        for (name, text) in files {
-            home.write(name, text);
-        }
-        home
+        Home(home_with(files))
     }
 
     fn path(&self) -> &Path {
@@ -34,7 +30,7 @@ impl Home {
     }
 
     fn write(&self, name: &str, text: &str) {
-        write(self.path(), name, text);
+        write_file(self.path(), name, text);
     }
 
     fn read(&self, name: &str) -> String {
@@ -76,12 +72,6 @@ impl Home {
             })
             .collect()
     }
-}
-
-fn write(home: &Path, name: &str, text: &str) {
-    let path = home.join(name);
-    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    std::fs::write(path, text).expect("written");
 }
 
 /// The text of a file with these servers under `key`.
@@ -337,7 +327,7 @@ fn cfg_2_what_is_no_file_holds_nobody_up() {
     std::fs::create_dir(at(".copilot/mcp-config.json")).expect("made");
     let huge = std::fs::File::create(at(".claude.json")).expect("a file");
     huge.set_len(2 << 30).expect("sparse");
-    write(home.path(), ".config/zed/settings.json", &"[".repeat(1_000_000));
+    write_file(home.path(), ".config/zed/settings.json", &"[".repeat(1_000_000));
     let list = home.fine(&["servers", "list", "--no-check"]);
     let told: Vec<&str> = list.lines().skip_while(|line| !line.is_empty()).skip(1).collect();
     assert_eq!(
@@ -420,20 +410,20 @@ fn changed_files_are_followed_while_we_serve() {
     until_servers(&mut client, &["kept"]);
     let process = process_of(&mut client, "kept");
     // A file that appears, in a folder that appears.
-    write(&home, ".cursor/mcp.json", &naming("mcpServers", &["one"]));
+    write_file(&home, ".cursor/mcp.json", &naming("mcpServers", &["one"]));
     until_servers(&mut client, &["kept", "one"]);
     let found = client.call("search_tools", &json!({"query": "who one"})).fine();
     assert!(found.contains("one.who"), "{found}");
     let gone = process_of(&mut client, "one");
     // Replaced as editors do.
-    write(&home, ".cursor/new", &naming("mcpServers", &["two"]));
+    write_file(&home, ".cursor/new", &naming("mcpServers", &["two"]));
     std::fs::rename(home.join(".cursor/new"), home.join(".cursor/mcp.json")).expect("renamed");
     until_servers(&mut client, &["kept", "two"]);
     check_gone(&[(gone, "one".to_owned())]);
     // Our own settings.
-    write(&home, "state/config.toml", "[servers.two]\nenabled = false\n");
+    write_file(&home, "state/config.toml", "[servers.two]\nenabled = false\n");
     until_servers(&mut client, &["kept"]);
-    write(&home, "state/config.toml", "");
+    write_file(&home, "state/config.toml", "");
     until_servers(&mut client, &["kept", "two"]);
     std::fs::remove_file(home.join(".cursor/mcp.json")).expect("removed");
     until_servers(&mut client, &["kept"]);
@@ -444,11 +434,11 @@ fn changed_files_are_followed_while_we_serve() {
 fn a_file_that_breaks_keeps_what_it_said() {
     let mut client = Client::start(&json!({"kept": upstream(&["kept"])}));
     let home = client.home.path().to_owned();
-    write(&home, ".cursor/mcp.json", &naming("mcpServers", &["one"]));
+    write_file(&home, ".cursor/mcp.json", &naming("mcpServers", &["one"]));
     until_servers(&mut client, &["kept", "one"]);
     let process = process_of(&mut client, "one");
-    write(&home, ".cursor/mcp.json", "{\"mcpServers\": {");
-    write(&home, "servers.json", "[");
+    write_file(&home, ".cursor/mcp.json", "{\"mcpServers\": {");
+    write_file(&home, "servers.json", "[");
     let expected = [
         format!(
             "{}:1: it is not JSON: it ends inside an object, at column 17; what it said before \
@@ -466,7 +456,7 @@ fn a_file_that_breaks_keeps_what_it_said() {
     });
     until_servers(&mut client, &["kept", "one"]);
     assert_eq!(process_of(&mut client, "one"), process);
-    write(&home, ".cursor/mcp.json", &naming("mcpServers", &["one", "two"]));
+    write_file(&home, ".cursor/mcp.json", &naming("mcpServers", &["one", "two"]));
     until_servers(&mut client, &["kept", "one", "two"]);
     assert_eq!(process_of(&mut client, "one"), process, "it was started anew");
 }
@@ -476,12 +466,16 @@ fn a_file_that_breaks_keeps_what_it_said() {
 fn pol_2_patterns_are_read_against_the_servers_of_now() {
     let mut client = Client::with(&json!({"a": upstream(&["a"])}), |command| {
         let home = command.get_current_dir().expect("set").to_owned();
-        write(&home, "state/config.toml", "[tools]\nallowed = [\"mcp__a__b__*\", \"a.none\"]\n");
+        write_file(
+            &home,
+            "state/config.toml",
+            "[tools]\nallowed = [\"mcp__a__b__*\", \"a.none\"]\n",
+        );
     });
     let home = client.home.path().to_owned();
     until_servers(&mut client, &["a"]);
     client.run("await tools.a.who()").failed();
-    write(&home, ".cursor/mcp.json", &naming("mcpServers", &["a__b"]));
+    write_file(&home, ".cursor/mcp.json", &naming("mcpServers", &["a__b"]));
     until_servers(&mut client, &["a", "a__b"]);
     client.run("await tools.a__b.who()").fine();
     client.run("await tools.a.who()").failed();
@@ -525,7 +519,7 @@ fn cfg_5_a_guest_cannot_name_a_server_in_the_project() {
     let mut client = Client::with(&json!({}), |command| {
         let home = command.get_current_dir().expect("set").to_owned();
         let allowed = format!("[files]\nallowed = [{:?}]\n", project.path().display().to_string());
-        write(&home, "state/config.toml", &allowed);
+        write_file(&home, "state/config.toml", &allowed);
         command.current_dir(project.path());
     });
     let files = [

@@ -318,3 +318,19 @@ pub(crate) fn png_size(base64: &str) -> (u32, u32) {
     let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four"));
     (number(16), number(20))
 }
+
+/// A home directory with these files.
+pub(crate) fn home_with(files: &[(&str, &str)]) -> TempDir {
+    let home = tempfile::tempdir().expect("a directory");
+    for (name, text) in files {
+        write_file(home.path(), name, text);
+    }
+    home
+}
+
+/// With the folders above it.
+pub(crate) fn write_file(home: &Path, name: &str, text: &str) {
+    let path = home.join(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    std::fs::write(path, text).expect("written");
+}

@@ -10,3 +10,20 @@ fn the_servers_are_named_and_the_text_stays_under_two_kilobytes() {
     assert!(many.len() <= 2_000, "{}", many.len());
     assert!(many.ends_with("more (Object.keys(tools))"), "{many}");
 }
+
+#[test]
+fn every_toolset_is_explained_and_all_together_stay_under_two_kilobytes() {
+    let servers: Vec<ServerName> =
+        (0..500).map(|index| ServerName::new(&format!("server-{index}")).expect("name")).collect();
+    for (set, word) in [
+        ("code-executor", "executePython"),
+        ("code-execution-mode", "run_python"),
+        ("mcpproxy", "code_execution"),
+        ("direct", "server__tool"),
+    ] {
+        let one = text(&Toolsets::parse([set]).expect("a toolset"), &servers);
+        assert!(one.contains(word) && one.len() <= 2_000, "{one}");
+    }
+    let all = text(&Toolsets::parse(Toolset::ALL.map(Toolset::name)).expect("all"), &servers);
+    assert!(all.len() <= 2_000, "{}", all.len());
+}

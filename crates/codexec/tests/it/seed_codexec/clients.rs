@@ -2,24 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::clients::{Inspector, run_sdk};
-use crate::support::{codexec, world};
+use crate::clients::{Inspector, sdk_saw};
 
 const SDK: &str = include_str!("sdk.py");
 
 #[test]
 fn the_python_sdk_uses_sessions_scripts_and_logs() {
-    let Some(world) = world() else { return };
-    let home = tempfile::tempdir().expect("a directory");
-    let servers = home.path().join("servers.json");
-    std::fs::write(&servers, r#"{"mcpServers": {}}"#).expect("written");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let plan = json!({
-        "command": codexec(),
-        "args": ["serve", "--toolset", "codexec", "--mcp-config", servers],
-        "env": {"HOME": home.path(), "CODEXEC_HOME": home.path().join("state"), "PATH": path},
-    });
-    let saw = run_sdk(&world, home.path(), SDK, &plan);
+    let Some(saw) = sdk_saw("codexec", SDK) else { return };
     let expected = json!({
         "tools": [
             "execute_code", "start_session", "send_to_session", "close_session", "list_sessions",

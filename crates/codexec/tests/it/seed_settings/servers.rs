@@ -123,7 +123,7 @@ fn a_server_that_is_added_there_is_found() {
     assert!(has(&mut client, "one"));
     assert!(!has(&mut client, "two"));
     let home = client.home.path().to_owned();
-    write(&home, PROXY, &servers(&["one", "two"]));
+    write_file(&home, PROXY, &servers(&["one", "two"]));
     assert!(within(PATIENCE, || has(&mut client, "two")), "the new server is not found");
 }
 
