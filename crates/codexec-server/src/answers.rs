@@ -81,11 +81,11 @@ impl<'a> Answers<'a> {
     }
 
     async fn found(&self, ask: Ask) -> Result<Json, CallError> {
-        match ask {
-            Ask::Own { name, args } => self.own(&name, &args).await,
-            ask if self.discovery().is_some() => self.discovered(ask).await,
-            ask if ask.is_tool_call() => self.called(ask).await,
-            ask => self.asked(ask).await,
+        match (ask, self.discovery()) {
+            (Ask::Own { name, args }, _) => self.own(&name, &args).await,
+            (ask, Some(discovery)) => self.discovered(discovery, ask).await,
+            (ask, None) if ask.is_tool_call() => self.called(ask).await,
+            (ask, None) => self.asked(ask).await,
         }
     }
 
@@ -93,9 +93,8 @@ impl<'a> Answers<'a> {
         self.client.inside.as_ref()?.discovery.as_deref()
     }
 
-    /// By rules of its own, where there are some; what is called is called by the usual ones.
-    async fn discovered(&self, ask: Ask) -> Result<Json, CallError> {
-        let Some(discovery) = self.discovery() else { return self.called(ask).await };
+    /// By rules of its own; what is called is called by the usual ones.
+    async fn discovered(&self, discovery: &Discovery, ask: Ask) -> Result<Json, CallError> {
         let Some(words) = Words::of(&ask) else {
             return self.called(ask).await.map_err(|error| discovery.in_their_words(error));
         };
