@@ -3,10 +3,10 @@
 //! Invariant: this crate never calls anybody back. A [`Run`] yields events and takes answers;
 //! where tools live and who asked is not known here.
 
-mod changes;
 mod clock;
 mod engine;
 mod error;
+mod files;
 mod interpreter;
 mod judge;
 mod nursery;
@@ -27,5 +27,5 @@ mod zygote;
 pub use error::ExecError;
 pub use interpreter::interpreters;
 pub use run::{Over, Run, Usage};
-pub use settings::{Python, Settings};
+pub use settings::{Files, Python, Settings};
 pub use workers::Workers;

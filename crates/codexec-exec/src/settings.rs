@@ -37,6 +37,7 @@ pub struct Settings {
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
+    pub files: Files,
     pub packages: packages::Settings,
 }
 
@@ -49,4 +50,14 @@ pub struct Python {
     pub venv: Option<PathBuf>,
     /// Modules that are imported before any guest starts, where they are installed.
     pub preload: Vec<String>,
+}
+
+/// What guests may write into a directory of the user's.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// How much one execution, or one session, may write before it is taken over.
+    pub max_bytes: u64,
+    pub max_files: u64,
+    /// Names of what is otherwise held back.
+    pub let_through: Vec<String>,
 }

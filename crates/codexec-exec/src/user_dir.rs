@@ -1,156 +1,130 @@
-//! A directory of the user's that a guest works in: mounted into its worker, and looked at
-//! before and after.
+//! A directory of the user's that a guest works in: the read-only lower layer of an overlay. What
+//! the guest writes goes to an upper layer of ours, and from there into the directory.
 
-use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codexec_sandbox::Wanted;
+use codexec_sandbox::{Overlay, Wanted};
 use codexec_types::{Changes, WorkingDir};
+use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
-use crate::changes::{Files, difference, see};
+use crate::files::{Commit, KeptFiles, Ledger, Listing, Moment, Tree};
 use crate::pool::Machine;
 use crate::zygote::blocking;
 
-/// Where guests find it.
-const WORK: &str = "/box/work";
-
-/// THREAT[FIL-2]: what people's tools run or obey by themselves. In a directory that a guest may
-/// write, these stay as they are, and new ones are taken away.
-///
-/// THREAT[CFG-5]: every file of a project that we read servers from is among them.
-const PROTECTED: &[&str] = &[
-    ".bash_login",
-    ".bash_profile",
-    ".bashrc",
-    ".claude",
-    ".code-executor.json",
-    ".codex",
-    ".cursor",
-    ".cursorrules",
-    ".devcontainer",
-    ".envrc",
-    ".gemini",
-    ".git",
-    ".gitconfig",
-    ".github",
-    ".gitmodules",
-    ".hg",
-    ".husky",
-    ".idea",
-    ".mcp.json",
-    ".npmrc",
-    ".pre-commit-config.yaml",
-    ".profile",
-    ".vscode",
-    ".windsurf",
-    ".windsurfrules",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".zed",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    "AGENTS.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-    "opencode.json",
-    "opencode.jsonc",
-];
-/// More of them than this, and the directory is no project.
-const MAX_PROTECTED: usize = 32;
-
 pub(crate) struct UserDir {
-    path: PathBuf,
-    is_writable: bool,
-    before: Files,
+    wanted: WorkingDir,
+    machine: Arc<Machine>,
+    target: Tree,
+    /// What changes in the directory from here on, somebody else changes.
+    since: Moment,
+    ledger: Ledger,
+    /// Which of the upper layers the guest writes to.
+    layer: u32,
 }
 
 impl UserDir {
-    /// What it is like now, and the mounts for the worker.
+    /// Opens the directory, and makes the lower layer of it.
     pub(crate) async fn open(
         wanted: &WorkingDir,
         machine: &Arc<Machine>,
-    ) -> Result<(UserDir, Vec<(PathBuf, OwnedFd)>), ExecError> {
+    ) -> Result<(UserDir, Overlay, OwnedFd), ExecError> {
         let mounter = machine.mounter().await?;
-        let wanted = wanted.clone();
+        let (wanted, machine) = (wanted.clone(), Arc::clone(machine));
         blocking(move || {
-            let found = &wanted.found;
-            let before = see(&found.path);
-            let mut protected =
-                if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
-            let sockets = before.iter().filter(|(_, seen)| seen.is_socket).map(|(path, _)| path);
-            let sockets = sockets.filter(|path| !protected.contains(path)).cloned();
-            protected.extend(sockets.collect::<Vec<_>>());
-            if protected.len() > MAX_PROTECTED {
-                return Err(ExecError::WorkingDir(format!(
-                    "{} has {} places that must not be reached (repositories, settings of \
-                     editors and agents, sockets); choose a smaller directory, or `files.writable = false`",
-                    found.path.display(),
-                    protected.len()
-                )));
-            }
-            let owner = codexec_sandbox::is_root().then_some((found.uid, found.gid));
-            let mounts = mounter.mount(&Wanted {
-                path: found.path.clone(),
-                device: found.device,
-                inode: found.inode,
-                is_writable: wanted.is_writable,
-                owner,
-                protected: protected.clone(),
-            });
-            let mounts = mounts.map_err(|error| {
-                let path = found.path.display();
+            let cannot = |error: io::Error| {
+                let path = wanted.found.path.display();
                 ExecError::WorkingDir(format!("{path} cannot be shown to code: {error}"))
-            })?;
-            let inside = protected.iter().map(|path| Path::new(WORK).join(path));
-            let targets = std::iter::once(PathBuf::from(WORK)).chain(inside);
-            let dir = UserDir { path: found.path.clone(), is_writable: wanted.is_writable, before };
-            Ok((dir, targets.zip(mounts).collect()))
+            };
+            let lower = mounter.mount(&lower(&wanted)).map_err(cannot)?;
+            let target = open_target(&wanted).map_err(cannot)?;
+            let since = Moment::after_all_changes(target.root())?;
+            let settings = &machine.settings.files;
+            let overlay = Overlay {
+                real_path: wanted.found.path.clone(),
+                is_writable: wanted.is_writable,
+                max_bytes: settings.max_bytes,
+                max_files: settings.max_files,
+            };
+            let ledger = Ledger::default();
+            let dir = UserDir { wanted, machine, target, since, ledger, layer: 0 };
+            Ok((dir, overlay, lower))
         })
         .await
     }
 
-    /// What has changed, after what must not be there was taken away again, and the directory
-    /// as it is now. Blocks.
-    pub(crate) fn changes(self) -> (Changes, UserDir) {
-        if !self.is_writable {
-            return (Changes::default(), self);
-        }
-        let mut after = see(&self.path);
-        let mut refused = Vec::new();
-        for path in protected(after.keys()) {
-            if !self.before.contains_key(&path) {
-                take_away(&self.path.join(&path));
-                refused.push(path.display().to_string());
-                after.retain(|other, _| !other.starts_with(&path));
-            }
-        }
-        let changes = Changes { refused, ..difference(&self.before, &after) };
-        (changes, UserDir { before: after, ..self })
-    }
-}
-
-/// The outermost of the protected ones among these.
-fn protected<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = Vec::new();
-    for path in paths {
-        let is_protected = path.file_name().is_some_and(|name| {
-            PROTECTED.iter().any(|protected| name.eq_ignore_ascii_case(protected))
+    /// Writes what the guest left in its layer into the directory. The guest must be dead, or
+    /// must stand still. Blocks.
+    pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
+        let committed = layers.try_clone().and_then(|layers| {
+            let upper = Tree::new(layers).subtree(Path::new(&upper_name(self.layer)))?;
+            Ok(self.commit_from(&upper, keep))
         });
-        if is_protected && !found.iter().any(|outer| path.starts_with(outer)) {
-            found.push(path.clone());
-        }
+        committed.unwrap_or_else(|error| {
+            let mut listing = Listing::default();
+            listing.failed(Path::new("."), &error);
+            listing.into_changes()
+        })
     }
-    found
+
+    fn commit_from(&mut self, upper: &Tree, keep: &Path) -> Changes {
+        let settings = &self.machine.settings.files;
+        let found = &self.wanted.found;
+        let commit = Commit {
+            upper,
+            target: &self.target,
+            since: self.since,
+            ledger: &mut self.ledger,
+            let_through: &settings.let_through,
+            owner: codexec_sandbox::is_root().then_some((found.uid, found.gid)),
+            max_bytes: settings.max_bytes,
+            kept: KeptFiles::new(keep),
+            listing: Listing::default(),
+        };
+        commit.run()
+    }
+
+    /// True if the guest does not see the directory as it is now, and needs a fresh layer for
+    /// that. Blocks.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.wanted.is_writable && self.ledger.is_stale(&self.target)
+    }
+
+    /// Makes the next layer and a new lower one. What is not in the user's directory, the guest
+    /// goes on seeing: it moves along. Blocks.
+    pub(crate) fn next_layer(&mut self, layers: &OwnedFd) -> io::Result<(u32, OwnedFd)> {
+        todo!("{layers:?}")
+    }
 }
 
-fn take_away(path: &Path) {
-    let is_dir = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    let gone = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    if let Err(error) = gone {
-        tracing::warn!(path = %path.display(), %error, "a guest's file could not be taken away");
+/// The name of an upper layer in the file system of layers.
+fn upper_name(layer: u32) -> String {
+    format!("upper-{layer}")
+}
+
+fn lower(wanted: &WorkingDir) -> Wanted {
+    let found = &wanted.found;
+    Wanted {
+        path: found.path.clone(),
+        device: found.device,
+        inode: found.inode,
+        owner: codexec_sandbox::is_root().then_some((found.uid, found.gid)),
     }
+}
+
+/// THREAT[FIL-1]: what was judged is what is written to, whatever happened in between. From here
+/// on the directory is known by its descriptor: whoever renames it takes the guest's files along.
+fn open_target(wanted: &WorkingDir) -> io::Result<Tree> {
+    let found = &wanted.found;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let opened = fs::openat2(CWD, &found.path, flags, Mode::empty(), resolve)?;
+    let stat = fs::fstat(&opened)?;
+    if (stat.st_dev, stat.st_ino) != (found.device, found.inode) {
+        return Err(io::ErrorKind::StaleNetworkFileHandle.into());
+    }
+    Ok(Tree::new(opened))
 }

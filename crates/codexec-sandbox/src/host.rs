@@ -171,3 +171,8 @@ pub fn is_full(directory: &OwnedFd) -> bool {
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
+
+/// True if somebody has this file open for writing. `file` must be open for reading only.
+pub fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
+    crate::sys::is_open_for_writing(file)
+}

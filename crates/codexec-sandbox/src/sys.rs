@@ -327,3 +327,20 @@ pub(crate) fn attempt(number: libc::c_long, arguments: [libc::c_long; 4]) -> Opt
     let result = unsafe { libc::syscall(number, a, b, c, d) };
     (result == -1).then(Errno::last)
 }
+
+/// True if somebody has this file open for writing. False also where a file system cannot tell.
+pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
+    /// Which signal tells of a broken lease, on Linux.
+    const F_SETSIG: libc::c_int = 10;
+    let file = file.as_raw_fd();
+    // Whoever opens the file for writing while we hold the lease makes the kernel send a signal:
+    // SIGIO would end this process, SIGURG is ignored.
+    // SAFETY: these calls read no memory of ours, and the descriptor is open.
+    unsafe { libc::fcntl(file, F_SETSIG, libc::SIGURG) };
+    // SAFETY: as above.
+    let leased = unsafe { libc::fcntl(file, libc::F_SETLEASE, libc::F_RDLCK) };
+    let is_refused = leased == -1 && Errno::last() == Errno::EAGAIN;
+    // SAFETY: as above.
+    unsafe { libc::fcntl(file, libc::F_SETLEASE, libc::F_UNLCK) };
+    is_refused
+}

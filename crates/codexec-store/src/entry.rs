@@ -92,7 +92,8 @@ fn ours(execution: &Execution) -> Value {
         "sandbox_layers": layers,
         "cpu_ms": summary.cpu.map(whole_ms),
         "images": summary.images.unwrap_or_default(),
-        "artifacts_refused": execution.changes.refused,
+        "artifacts_held_back": execution.changes.held_back,
+        "artifacts_in_conflict": execution.changes.conflicts,
         "packages_installed": execution.packages,
         "ended_at": summary.ended.map(rfc3339),
     })

@@ -14,11 +14,24 @@ pub struct Changes {
     pub created: Vec<Artifact>,
     pub modified: Vec<Artifact>,
     pub deleted: Vec<Artifact>,
+    /// Files that the user's programs would obey or run by themselves: these stay out of the
+    /// user's directory, and are kept as artifacts.
+    #[serde(default)]
+    pub held_back: Vec<NotWritten>,
+    /// Files that somebody else changed while the code ran: theirs stay, and the code's version is
+    /// kept as an artifact.
+    #[serde(default)]
+    pub conflicts: Vec<NotWritten>,
     /// How many more there are than these lists hold.
     pub left_out: u64,
-    /// Files that would run by themselves on the user's side (hooks, agents' settings): these
-    /// were taken away again.
-    pub refused: Vec<String>,
+}
+
+/// A file of an execution that is not in the user's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotWritten {
+    /// Relative to the directory the execution worked in.
+    pub path: String,
+    pub reason: String,
 }
 
 impl Changes {

@@ -24,7 +24,7 @@ mod time;
 mod tools;
 mod written;
 
-pub use artifact::{Artifact, Changes, Image, ImageType};
+pub use artifact::{Artifact, Changes, Image, ImageType, NotWritten};
 pub use context::{Context, Principal};
 pub use event::{Event, Stream};
 pub use files::{DirRefusal, Files, FoundDir, WorkingDir};

@@ -34,6 +34,8 @@ pub(crate) struct Config {
     /// What guests find in their environment beside what each gets.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) lowered: Vec<Layer>,
+    /// What code may write into a directory of the user's.
+    pub(crate) written: codexec_exec::Files,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
     pub(crate) upstreams: Upstreams,
@@ -82,6 +84,8 @@ pub(crate) enum ConfigError {
     TwoPythons,
     #[error("`python.preload` names {0:?}; write modules like \"numpy\" or \"os.path\"")]
     Module(String),
+    #[error("`files.let-through` names {0:?}; write names without `/`, like \".venv\" or \"*.pth\"")]
+    LetThrough(String),
     #[error("`environment.{name}` cannot be given to code: {why}")]
     Variable { name: String, why: &'static str },
     #[error("`gateway.trust` is {0:?}; write \"auto\", \"ask\" or \"manual\"")]
@@ -129,6 +133,7 @@ impl Config {
             node: guests::node(&file.node, place)?,
             environment: guests::environment(&file.environment, place)?,
             lowered: lowered(&file.sandbox)?,
+            written: files::written(&file.files)?,
             max_workers: usize::try_from(max).unwrap_or(1),
             warm_workers: usize::try_from(warm).unwrap_or(1),
             upstreams: gateway::upstreams(&file.gateway)?,

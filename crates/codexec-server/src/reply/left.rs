@@ -9,8 +9,8 @@ use crate::plain::plain;
 
 /// The rest is where the last line says.
 const MAX_LINES: usize = 20;
-/// Refused files are told even when there are many others.
-const REFUSED_LINES: usize = 5;
+/// Files that are not where the code put them are told even when there are many others.
+const NOT_WRITTEN_LINES: usize = 5;
 
 /// Empty, or sections with a heading each.
 pub(crate) fn text(execution: &Execution) -> String {
@@ -72,18 +72,25 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
         .map(sized("created"))
         .chain(changes.modified.iter().map(sized("modified")))
         .chain(changes.deleted.iter().map(|file| format!("deleted {}", plain(&file.path))));
-    let refused = changes.refused.iter().map(|path| {
-        let why = "it would run by itself on your side, so it was taken away";
-        format!("refused {}: {why}", plain(path))
-    });
+    let told = |verb: &'static str| {
+        move |file: &codexec_types::NotWritten| {
+            format!("{verb} {}: {}", plain(&file.path), plain(&file.reason))
+        }
+    };
+    let not_written = changes
+        .conflicts
+        .iter()
+        .map(told("conflict"))
+        .chain(changes.held_back.iter().map(told("held back")));
     let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
-    let for_refused =
-        changes.refused.len().min(REFUSED_LINES.max(MAX_LINES.saturating_sub(file_count)));
-    let for_files = file_count.min(MAX_LINES - for_refused);
+    let other_count = changes.conflicts.len() + changes.held_back.len();
+    let for_others =
+        other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
+    let for_files = file_count.min(MAX_LINES - for_others);
     let mut lines = vec!["[artifacts]".to_owned()];
     lines.extend(files.take(for_files));
-    lines.extend(refused.take(for_refused));
-    let untold = (file_count - for_files) + (changes.refused.len() - for_refused);
+    lines.extend(not_written.take(for_others));
+    let untold = (file_count - for_files) + (other_count - for_others);
     let untold = changes.left_out.saturating_add(untold as u64);
     if untold > 0 {
         lines.push(format!("... and {untold} more: {uri}/artifacts"));

@@ -87,8 +87,9 @@ fn changed() -> Changes {
         created: vec![file("plot.png", 12_345), file("a\nb\u{202e}.txt", 0)],
         modified: vec![file("data.csv", 1_234_567)],
         deleted: vec![file("old.txt", 5)],
+        held_back: vec![not_written(".mcp.json")],
+        conflicts: vec![not_written("a\u{202e}.txt")],
         left_out: 0,
-        refused: vec![".mcp.json".to_owned()],
     }
 }
 
@@ -97,7 +98,12 @@ const CHANGED: &str = "[artifacts]\n\
     created a\\nb\\u{202e}.txt (0 bytes)\n\
     modified data.csv (1,234,567 bytes)\n\
     deleted old.txt\n\
-    refused .mcp.json: it would run by itself on your side, so it was taken away";
+    conflict a\\u{202e}.txt: of a reason\n\
+    held back .mcp.json: of a reason";
+
+fn not_written(path: &str) -> NotWritten {
+    NotWritten { path: path.to_owned(), reason: "of a reason".to_owned() }
+}
 
 #[test]
 fn what_was_left_behind_follows_what_was_said() {
@@ -140,16 +146,16 @@ fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
     assert_eq!(told[20], "created f19 (1 bytes)");
     let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
     assert_eq!(told[21], format!("... and 10 more: {rest}"));
-    // What was refused is told all the same.
-    many.changes.refused = (0..7).map(|n| format!(".hook{n}")).collect();
+    // What was held back is told all the same.
+    many.changes.held_back = (0..7).map(|n| not_written(&format!(".hook{n}"))).collect();
     many.changes.left_out = 100;
     let told = lines(&many);
     assert_eq!(told.len(), 22);
-    assert!(told[16].starts_with("refused .hook0: "), "{told:?}");
+    assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
     assert_eq!(told[21], format!("... and 117 more: {rest}"));
     // Nothing is left out of a short list, whatever it is made of.
     many.changes = Changes::default();
-    many.changes.refused = (0..20).map(|n| format!(".hook{n}")).collect();
+    many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
     assert_eq!(lines(&many).len(), 21);
 }
 

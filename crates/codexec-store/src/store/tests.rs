@@ -103,8 +103,12 @@ async fn what_an_execution_left_behind_is_kept() {
         created: vec![file("plot.png"), file("sub/\"\n\u{202e}.txt")],
         modified: vec![file("data.csv")],
         deleted: vec![file("old.txt")],
+        held_back: vec![NotWritten {
+            path: ".mcp.json".to_owned(),
+            reason: "it names programs that MCP clients start".to_owned(),
+        }],
+        conflicts: vec![],
         left_out: 13,
-        refused: vec![".mcp.json".to_owned()],
     };
     let outcome = Outcome::Exited { code: 3 };
     let finish = Finish {
@@ -352,8 +356,14 @@ fn finish(ending: Ending<'_>) -> Finish<'_> {
 static HELLO: LazyLock<Written> =
     LazyLock::new(|| Written::new("hello\n".to_owned(), vec![(0, 2)]));
 
-static NOTHING: Changes =
-    Changes { created: vec![], modified: vec![], deleted: vec![], left_out: 0, refused: vec![] };
+static NOTHING: Changes = Changes {
+    created: vec![],
+    modified: vec![],
+    deleted: vec![],
+    held_back: vec![],
+    conflicts: vec![],
+    left_out: 0,
+};
 
 /// A store in a folder of its own, which goes with it.
 async fn store() -> (Store, TempDir) {

@@ -84,6 +84,11 @@ pub(super) struct Files {
     /// Directories that code may work in. Not set: the one codexec was started in.
     pub(super) allowed: Option<Vec<PathBuf>>,
     pub(super) writable: Option<bool>,
+    /// What one execution, or one session between two commits, may write there.
+    pub(super) max_mib: Option<u64>,
+    pub(super) max_files: Option<u64>,
+    /// Names that are written although programs obey or run such files by themselves.
+    pub(super) let_through: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

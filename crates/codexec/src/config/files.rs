@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::{DirRefusal, Files};
 
-use super::{Place, file};
+use super::{ConfigError, Place, file, limits};
 
 /// In the home directory: keys, tokens, and what other programs run by themselves.
 const PRIVATE: &[&str] = &[
@@ -33,6 +33,18 @@ pub(super) fn files(file: &file::Files, place: &Place) -> Files {
     let allowed = file.allowed.as_deref().unwrap_or(&here);
     let allowed = allowed.iter().filter_map(|entry| real_entry(entry, place, &forbidden)).collect();
     Files { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
+}
+
+/// How much code may write into such a directory, and what of it is not held back.
+pub(super) fn written(file: &file::Files) -> Result<codexec_exec::Files, ConfigError> {
+    let max_mib = limits::within("files.max-mib", file.max_mib, 1_024, 1..=65_536)?;
+    let max_files = limits::within("files.max-files", file.max_files, 100_000, 64..=10_000_000)?;
+    let let_through = file.let_through.clone().unwrap_or_default();
+    let is_name = |text: &&String| !text.is_empty() && !text.contains('/') && *text != "*";
+    if let Some(text) = let_through.iter().find(|text| !is_name(text)) {
+        return Err(ConfigError::LetThrough(text.clone()));
+    }
+    Ok(codexec_exec::Files { max_bytes: max_mib << 20, max_files, let_through })
 }
 
 /// What is never worked in, whatever the settings say; real paths.

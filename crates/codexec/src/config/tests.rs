@@ -131,6 +131,8 @@ fn every_limit_has_a_floor_and_a_ceiling() {
         ("limits", "disk-files", 64, 1_000_000),
         ("limits", "output-kib", 1, 65_536),
         ("limits", "tool-calls", 0, 100_000),
+        ("files", "max-mib", 1, 65_536),
+        ("files", "max-files", 64, 10_000_000),
         ("workers", "max", 1, 1_024),
         ("gateway", "startup-timeout-ms", 1, 3_600_000),
         ("gateway", "timeout-ms", 1, 600_000),

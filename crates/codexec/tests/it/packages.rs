@@ -58,6 +58,11 @@ impl Machine {
             warm: 1,
             queue: 4,
             queue_wait: Duration::from_secs(30),
+            files: codexec_exec::Files {
+                max_bytes: 1 << 20,
+                max_files: 1_000,
+                let_through: Vec::new(),
+            },
             lowered: Vec::new(),
             packages: settings,
         });

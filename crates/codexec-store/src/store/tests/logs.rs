@@ -94,7 +94,8 @@ fn expected_line(id: &ExecutionId) -> Value {
         "sandbox_layers": ["user", "pid", "mount"],
         "cpu_ms": 0,
         "images": 2,
-        "artifacts_refused": [],
+        "artifacts_held_back": [],
+        "artifacts_in_conflict": [],
         "packages_installed": [],
         "ended_at": "2026-02-09T14:30:01.130Z",
     })

@@ -1,0 +1,325 @@
+//! From the upper layer of an overlay to the user's directory: only what the guest wrote, only
+//! where nobody else has changed anything, and nothing that acts by itself.
+
+use std::io;
+use std::path::Path;
+
+use codexec_types::Changes;
+use rustix::fs::fgetxattr;
+
+use super::held_back;
+use super::kept::KeptFiles;
+use super::ledger::Ledger;
+use super::listing::Listing;
+use super::moment::Moment;
+use super::place::{self, Content, Placed, Wanted};
+use super::tree::{MAX_DEPTH, Node, NodeKind, Tree, have_equal_content};
+
+/// What one commit works with.
+pub(crate) struct Commit<'a> {
+    pub(crate) upper: &'a Tree,
+    pub(crate) target: &'a Tree,
+    /// What changed in the user's directory from here on, somebody else changed.
+    pub(crate) since: Moment,
+    /// What earlier commits of the same layer did.
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) let_through: &'a [String],
+    /// The owner of what is new, where we are root.
+    pub(crate) owner: Option<(u32, u32)>,
+    /// How much may be copied.
+    pub(crate) max_bytes: u64,
+    pub(crate) kept: KeptFiles<'a>,
+    pub(crate) listing: Listing,
+}
+
+const CHANGED: &str = "somebody else changed it meanwhile, and theirs stays";
+const DELETED: &str = "somebody else deleted it meanwhile";
+const NOT_DELETED: &str = "somebody else changed it meanwhile, so it was not deleted";
+const OUTSIDE: &str = "the link leads out of the directory";
+const TOO_DEEP: &str = "folders are nested too deeply";
+const TOO_LARGE: &str = "it is larger than `files.max-mib` allows";
+
+impl Commit<'_> {
+    /// Does all of it, as far as it can be done: an entry that fails is told as a conflict.
+    pub(crate) fn run(mut self) -> Changes {
+        self.folder(Path::new(""), false, 0);
+        self.ledger.settle(self.target);
+        self.listing.into_changes()
+    }
+
+    /// `is_replaced`: what the user has there is not what the guest saw there last.
+    fn folder(&mut self, path: &Path, is_replaced: bool, depth: usize) {
+        let entries = match self.upper.list(path) {
+            Ok(entries) => entries,
+            Err(error) => return self.fail(path, &error),
+        };
+        for (name, node) in entries {
+            let path = path.join(name);
+            if let Err(error) = self.upper.unlock(&path, &node) {
+                self.fail(&path, &error);
+                continue;
+            }
+            let reason = match held_back::judge(self.upper, &path, &node, self.let_through) {
+                None if depth >= MAX_DEPTH => Some(TOO_DEEP),
+                other => other,
+            };
+            if let Some(reason) = reason {
+                self.hold_back(&path, &node, reason);
+                continue;
+            }
+            let done = match node.kind {
+                NodeKind::Dir => self.dir(&path, &node, is_replaced, depth),
+                NodeKind::File => self.file(&path, &node, is_replaced),
+                NodeKind::Link => self.link(&path, &node),
+                NodeKind::Whiteout => self.deleted(&path, &node),
+                NodeKind::Special => Ok(()),
+            };
+            if let Err(error) = done {
+                self.fail(&path, &error);
+            }
+        }
+    }
+
+    fn dir(&mut self, path: &Path, node: &Node, is_replaced: bool, depth: usize) -> io::Result<()> {
+        // Overlayfs marks folders that the guest made itself, and not those inside of these.
+        let is_own = is_replaced || self.is_opaque(path);
+        let there = self.target.find(path)?;
+        match there {
+            Some(there) if there.kind == NodeKind::Dir => {
+                if is_own && !self.ledger.has_made(path) {
+                    self.clear(path, &there)?;
+                }
+            }
+            Some(there) => {
+                if self.remove_entry(path, &there)? == Placed::Conflict {
+                    self.conflict(path, node, CHANGED);
+                    return Ok(());
+                }
+                self.make_dirs(path)?;
+            }
+            // A folder that somebody else deleted comes back only if something new is in it.
+            None if is_own => self.make_dirs(path)?,
+            None => {}
+        }
+        if is_own {
+            self.ledger.note_made(path);
+        }
+        self.folder(path, is_own, depth + 1);
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, node: &Node, is_new: bool) -> io::Result<()> {
+        if self.ledger.is_done(path, node) {
+            return Ok(());
+        }
+        if node.bytes > self.max_bytes {
+            self.hold_back(path, node, TOO_LARGE);
+            return Ok(());
+        }
+        let there = self.target.find(path)?;
+        let (mut source, node) = self.upper.open_file(path)?;
+        if let Some(there) = &there
+            && there.kind == NodeKind::File
+            && (there.bytes, there.mode) == (node.bytes, node.mode)
+            && let Ok((mut theirs, _)) = self.target.open_file(path)
+            && have_equal_content(&mut source, &mut theirs)?
+        {
+            return Ok(());
+        }
+        let was_there = self.was_copied_up(path) && !is_new;
+        let (mut source, node) = self.upper.open_file(path)?;
+        let content = Content::File(&mut source, self.max_bytes);
+        let placed = self.put(path, &node, there, was_there, content)?;
+        if placed.is_some() {
+            self.max_bytes = self.max_bytes.saturating_sub(node.bytes);
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, path: &Path, node: &Node) -> io::Result<()> {
+        if self.ledger.is_done(path, node) {
+            return Ok(());
+        }
+        let goal = self.upper.read_link(path)?;
+        // THREAT[FIL-5]: a program of the user's would follow it.
+        if !stays_inside(path, &goal) {
+            self.hold_back(path, node, OUTSIDE);
+            return Ok(());
+        }
+        let there = self.target.find(path)?;
+        let is_link = there.is_some_and(|there| there.kind == NodeKind::Link);
+        if is_link && self.target.read_link(path)? == goal {
+            return Ok(());
+        }
+        self.put(path, node, there, false, Content::Link(&goal)).map(drop)
+    }
+
+    /// Creates or replaces one entry. `Some` if the user's directory has it now.
+    fn put(
+        &mut self,
+        path: &Path,
+        node: &Node,
+        there: Option<Node>,
+        was_there: bool,
+        content: Content<'_>,
+    ) -> io::Result<Option<Node>> {
+        let is_ours = |there: &Node| self.ledger.is_ours(path, there);
+        if let Some(there) = &there
+            && there.stamp.changed >= self.since
+            && !is_ours(there)
+        {
+            self.conflict(path, node, CHANGED);
+            return Ok(None);
+        }
+        let is_gone = was_there || self.ledger.has_put(path);
+        if there.is_none() && is_gone {
+            self.conflict(path, node, DELETED);
+            return Ok(None);
+        }
+        let owner = self.owner.map(|own| there.map_or(own, |there| there.owner));
+        let modified = (node.kind == NodeKind::File).then(|| node.stamp.modified.into());
+        let wanted = Wanted { content, mode: node.mode, owner, modified };
+        let placed = match &there {
+            None => {
+                self.make_dirs(path.parent().unwrap_or(Path::new("")))?;
+                place::create(self.target, path, wanted)?
+            }
+            Some(there) if there.kind == NodeKind::Dir => {
+                if self.remove_entry(path, there)? == Placed::Conflict {
+                    self.conflict(path, node, CHANGED);
+                    return Ok(None);
+                }
+                place::create(self.target, path, wanted)?
+            }
+            Some(there) => place::replace(self.target, path, there, wanted)?,
+        };
+        let Placed::Done(Some(now)) = placed else {
+            self.conflict(path, node, CHANGED);
+            return Ok(None);
+        };
+        self.ledger.note_put(path, node, &now);
+        match there {
+            None => self.listing.created(path, node.bytes),
+            Some(_) => self.listing.modified(path, node.bytes),
+        }
+        Ok(Some(now))
+    }
+
+    fn deleted(&mut self, path: &Path, node: &Node) -> io::Result<()> {
+        if self.ledger.is_done(path, node) {
+            return Ok(());
+        }
+        if let Some(there) = self.target.find(path)?
+            && self.remove_entry(path, &there)? == Placed::Conflict
+        {
+            self.listing.conflict(path, NOT_DELETED);
+        }
+        self.ledger.note_removed(path, node);
+        Ok(())
+    }
+
+    /// Removes what the guest removed, and nothing that somebody else has changed or added.
+    fn remove_entry(&mut self, path: &Path, there: &Node) -> io::Result<Placed> {
+        if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
+            return Ok(Placed::Conflict);
+        }
+        if there.kind != NodeKind::Dir {
+            let placed = place::remove(self.target, path, there)?;
+            if placed != Placed::Conflict {
+                self.listing.deleted(path, there.bytes);
+            }
+            return Ok(placed);
+        }
+        let mut is_whole = true;
+        for (name, node) in self.target.list(path)? {
+            is_whole &= self.remove_entry(&path.join(name), &node)? != Placed::Conflict;
+        }
+        if !is_whole {
+            return Ok(Placed::Conflict);
+        }
+        place::remove_dir(self.target, path)
+    }
+
+    /// The guest deleted this folder and made a new one of the same name: what was in the old one
+    /// goes, unless the new one has it, too.
+    fn clear(&mut self, path: &Path, there: &Node) -> io::Result<()> {
+        if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
+            return Ok(());
+        }
+        for (name, node) in self.target.list(path)? {
+            let path = path.join(name);
+            if self.upper.find(&path)?.is_none()
+                && self.remove_entry(&path, &node)? == Placed::Conflict
+            {
+                self.listing.conflict(&path, NOT_DELETED);
+            }
+        }
+        Ok(())
+    }
+
+    fn make_dirs(&mut self, path: &Path) -> io::Result<()> {
+        let upper = self.upper;
+        let mode = |path: &Path| match upper.find(path) {
+            Ok(Some(node)) => node.mode,
+            Ok(None) | Err(_) => 0o755,
+        };
+        place::make_dirs(self.target, path, mode, self.owner).map(drop)
+    }
+
+    fn is_opaque(&self, path: &Path) -> bool {
+        self.has_mark(self.upper.open_dir(path), "user.overlay.opaque")
+    }
+
+    /// True if the file began as a copy of one that the user has.
+    fn was_copied_up(&self, path: &Path) -> bool {
+        self.has_mark(self.upper.open_file(path).map(|(file, _)| file), "user.overlay.origin")
+    }
+
+    fn has_mark(&self, opened: io::Result<impl std::os::fd::AsFd>, name: &str) -> bool {
+        opened.is_ok_and(|entry| fgetxattr(entry, name, &mut [0_u8; 128]).is_ok())
+    }
+
+    fn hold_back(&mut self, path: &Path, node: &Node, reason: &'static str) {
+        if self.ledger.is_done(path, node) && node.kind != NodeKind::Dir {
+            return;
+        }
+        self.ledger.note_held(path, node);
+        if self.kept.keep(self.upper, path, node, self.ledger) {
+            self.listing.held_back(path, reason);
+        }
+    }
+
+    fn conflict(&mut self, path: &Path, node: &Node, reason: &'static str) {
+        self.kept.keep(self.upper, path, node, self.ledger);
+        self.ledger.note_conflict(path, node);
+        self.listing.conflict(path, reason);
+    }
+
+    fn fail(&mut self, path: &Path, error: &io::Error) {
+        if let Ok(Some(node)) = self.upper.find(path) {
+            self.kept.keep(self.upper, path, &node, self.ledger);
+        }
+        tracing::warn!(path = %path.display(), %error, "a file was not committed");
+        self.listing.failed(path, error);
+    }
+}
+
+/// True if a link at `path` cannot lead out of the directory by itself. Only at its beginning may
+/// it go up: behind a name, which may be a link, `..` leads anywhere.
+fn stays_inside(path: &Path, goal: &Path) -> bool {
+    use std::path::Component;
+    let mut height = path.components().count().saturating_sub(1);
+    let mut is_going_up = true;
+    for component in goal.components() {
+        match component {
+            Component::ParentDir if is_going_up && height > 0 => height -= 1,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return false,
+            Component::Normal(_) => is_going_up = false,
+            Component::CurDir => {}
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests;

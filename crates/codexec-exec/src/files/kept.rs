@@ -1,0 +1,87 @@
+//! Copies of a guest's files in the folder of its execution, for whoever wants them later.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use super::ledger::Ledger;
+use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
+
+/// What is kept of one execution's files.
+const MAX_BYTES: u64 = 64 << 20;
+const MAX_FILES: usize = 1_000;
+
+pub(crate) struct KeptFiles<'a> {
+    folder: &'a Path,
+    bytes_left: u64,
+    files_left: usize,
+}
+
+impl<'a> KeptFiles<'a> {
+    pub(crate) fn new(folder: &'a Path) -> KeptFiles<'a> {
+        KeptFiles { folder, bytes_left: MAX_BYTES, files_left: MAX_FILES }
+    }
+
+    /// Copies one file, as far as there is room for it. Bytes are counted as they are copied: a
+    /// file may grow meanwhile.
+    pub(crate) fn keep_file(&mut self, tree: &Tree, path: &Path) -> io::Result<()> {
+        let (mut source, node) = tree.open_file(path)?;
+        if node.bytes > self.bytes_left || self.files_left == 0 {
+            return Ok(());
+        }
+        let target = self.folder.join(path);
+        if let Some(parent) = target.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        }
+        let mut target = File::options().write(true).create_new(true).mode(0o600).open(target)?;
+        let copied = io::copy(&mut source.by_ref().take(self.bytes_left), &mut target)?;
+        self.bytes_left -= copied.min(self.bytes_left);
+        self.files_left -= 1;
+        Ok(())
+    }
+
+    /// Copies an entry with all that is below it. True if any of it is new since the last commit.
+    pub(crate) fn keep(
+        &mut self,
+        tree: &Tree,
+        path: &Path,
+        node: &Node,
+        ledger: &mut Ledger,
+    ) -> bool {
+        self.keep_below(tree, path, node, ledger, 0)
+    }
+
+    fn keep_below(
+        &mut self,
+        tree: &Tree,
+        path: &Path,
+        node: &Node,
+        ledger: &mut Ledger,
+        depth: usize,
+    ) -> bool {
+        if node.kind == NodeKind::Dir {
+            let is_new = !ledger.is_done(path, node);
+            if depth >= MAX_DEPTH || self.files_left == 0 {
+                return is_new;
+            }
+            let Ok(entries) = tree.unlock(path, node).and_then(|()| tree.list(path)) else {
+                return is_new;
+            };
+            return entries.iter().fold(false, |is_new, (name, node)| {
+                self.keep_below(tree, &path.join(name), node, ledger, depth + 1) || is_new
+            });
+        }
+        if depth > 0 && ledger.is_done(path, node) {
+            return false;
+        }
+        ledger.note_held(path, node);
+        if node.kind == NodeKind::File {
+            let kept = tree.unlock(path, node).and_then(|()| self.keep_file(tree, path));
+            if let Err(error) = kept {
+                tracing::debug!(%error, "an artifact was not kept");
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,142 @@
+//! What earlier commits of one upper layer did, so that a session's next commit does only what is
+//! new, and knows its own writes from other people's.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::tree::{Node, Stamp, Tree};
+
+#[derive(Default)]
+pub(crate) struct Ledger {
+    entries: HashMap<PathBuf, Entry>,
+    /// Folders of the user's that a commit wrote in, as they were afterwards.
+    folders: HashMap<PathBuf, Option<Stamp>>,
+    /// Folders that the guest made itself.
+    made: HashSet<PathBuf>,
+    has_conflict: bool,
+}
+
+struct Entry {
+    /// The guest's version that was dealt with.
+    upper: Stamp,
+    became: Became,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Became {
+    /// The user's directory has it, as this.
+    Put(Stamp),
+    Removed,
+    /// The user's directory does not have it: held back, or in conflict.
+    Kept,
+}
+
+/// A layer with more entries than this is replaced at the next chance.
+const MANY: usize = 1_000;
+
+impl Ledger {
+    /// True if this version of the guest's was dealt with before. Overlayfs shares one file
+    /// between all marks of deletions, so its times tell nothing.
+    pub(crate) fn is_done(&self, path: &Path, node: &Node) -> bool {
+        self.entries.get(path).is_some_and(|entry| {
+            let is_removal = entry.became == Became::Removed;
+            match node.kind {
+                super::tree::NodeKind::Whiteout => is_removal,
+                _ => entry.upper == node.stamp && !is_removal,
+            }
+        })
+    }
+
+    /// True if what the user has there is what a commit left there.
+    pub(crate) fn is_ours(&self, path: &Path, there: &Node) -> bool {
+        let put = self.entries.get(path).is_some_and(|entry| {
+            matches!(entry.became, Became::Put(stamp) if stamp == there.stamp)
+        });
+        put || self.folders.get(path).is_some_and(|folder| *folder == Some(there.stamp))
+    }
+
+    pub(crate) fn has_put(&self, path: &Path) -> bool {
+        self.entries.get(path).is_some_and(|entry| matches!(entry.became, Became::Put(_)))
+    }
+
+    pub(crate) fn has_made(&self, path: &Path) -> bool {
+        self.made.contains(path)
+    }
+
+    pub(crate) fn note_made(&mut self, path: &Path) {
+        self.made.insert(path.to_owned());
+        self.touch(path);
+    }
+
+    pub(crate) fn note_put(&mut self, path: &Path, node: &Node, now: &Node) {
+        self.note(path, node, Became::Put(now.stamp));
+    }
+
+    pub(crate) fn note_removed(&mut self, path: &Path, node: &Node) {
+        self.note(path, node, Became::Removed);
+    }
+
+    pub(crate) fn note_held(&mut self, path: &Path, node: &Node) {
+        self.note(path, node, Became::Kept);
+    }
+
+    pub(crate) fn note_conflict(&mut self, path: &Path, node: &Node) {
+        self.has_conflict = true;
+        self.note(path, node, Became::Kept);
+    }
+
+    fn note(&mut self, path: &Path, node: &Node, became: Became) {
+        if became != Became::Kept {
+            self.touch(path);
+        }
+        self.entries.insert(path.to_owned(), Entry { upper: node.stamp, became });
+    }
+
+    /// The folder that an entry is in has changed by it.
+    fn touch(&mut self, path: &Path) {
+        if let Some(folder) = path.parent() {
+            self.folders.insert(folder.to_owned(), None);
+        }
+    }
+
+    /// At the end of a commit: how the folders are that it wrote in.
+    pub(crate) fn settle(&mut self, target: &Tree) {
+        for (path, stamp) in &mut self.folders {
+            if stamp.is_none() && !path.as_os_str().is_empty() {
+                *stamp = target.find(path).ok().flatten().map(|node| node.stamp);
+            }
+        }
+        let made = self.made.iter().filter(|path| !self.folders.contains_key(*path));
+        let stamps: Vec<_> = made
+            .filter_map(|path| Some((path.clone(), Some(target.find(path).ok()??.stamp))))
+            .collect();
+        self.folders.extend(stamps);
+    }
+
+    /// True if the guest does not see what the user has now: somebody changed what this layer
+    /// covers, or it covers very much.
+    pub(crate) fn is_stale(&self, target: &Tree) -> bool {
+        if self.has_conflict || self.entries.len() > MANY {
+            return true;
+        }
+        let is_changed = |(path, entry): (&PathBuf, &Entry)| {
+            let now = target.find(path).ok().flatten().map(|node| node.stamp);
+            match entry.became {
+                Became::Put(stamp) => now != Some(stamp),
+                Became::Removed => now.is_some(),
+                Became::Kept => false,
+            }
+        };
+        let has_new_entries = |path: &PathBuf| {
+            let then = self.folders.get(path).copied().flatten();
+            target.find(path).ok().flatten().map(|node| node.stamp) != then
+        };
+        self.entries.iter().any(is_changed) || self.made.iter().any(has_new_entries)
+    }
+
+    /// What the user's directory does not have, and the guest is to go on seeing.
+    pub(crate) fn held(&self) -> impl Iterator<Item = &Path> {
+        let held = self.entries.iter().filter(|(_, entry)| entry.became == Became::Kept);
+        held.map(|(path, _)| path.as_path())
+    }
+}

@@ -1,0 +1,80 @@
+//! What is told of a commit, or of a workspace: bounded, in the order in which it was seen.
+
+use std::io;
+use std::path::Path;
+
+use codexec_types::{Artifact, Changes, NotWritten};
+
+/// How many files the lists of what was written hold together, and those of what was not.
+const MAX_WRITTEN: usize = 200;
+const MAX_NOT_WRITTEN: usize = 50;
+
+#[derive(Default)]
+pub(crate) struct Listing {
+    changes: Changes,
+    written: usize,
+    not_written: usize,
+}
+
+impl Listing {
+    pub(crate) fn created(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.artifact(path, bytes) {
+            self.changes.created.push(artifact);
+        }
+    }
+
+    pub(crate) fn modified(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.artifact(path, bytes) {
+            self.changes.modified.push(artifact);
+        }
+    }
+
+    pub(crate) fn deleted(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.artifact(path, bytes) {
+            self.changes.deleted.push(artifact);
+        }
+    }
+
+    pub(crate) fn held_back(&mut self, path: &Path, reason: &str) {
+        if let Some(entry) = self.entry(path, reason) {
+            self.changes.held_back.push(entry);
+        }
+    }
+
+    pub(crate) fn conflict(&mut self, path: &Path, reason: &str) {
+        if let Some(entry) = self.entry(path, reason) {
+            self.changes.conflicts.push(entry);
+        }
+    }
+
+    pub(crate) fn failed(&mut self, path: &Path, error: &io::Error) {
+        self.conflict(path, &format!("it could not be written: {error}"));
+    }
+
+    pub(crate) fn into_changes(mut self) -> Changes {
+        for list in
+            [&mut self.changes.created, &mut self.changes.modified, &mut self.changes.deleted]
+        {
+            list.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        self.changes
+    }
+
+    fn artifact(&mut self, path: &Path, bytes: u64) -> Option<Artifact> {
+        if self.written >= MAX_WRITTEN {
+            self.changes.left_out += 1;
+            return None;
+        }
+        self.written += 1;
+        Some(Artifact { path: path.display().to_string(), bytes })
+    }
+
+    fn entry(&mut self, path: &Path, reason: &str) -> Option<NotWritten> {
+        if self.not_written >= MAX_NOT_WRITTEN {
+            self.changes.left_out += 1;
+            return None;
+        }
+        self.not_written += 1;
+        Some(NotWritten { path: path.display().to_string(), reason: reason.to_owned() })
+    }
+}

@@ -1,0 +1,73 @@
+//! When a file last changed, and whether that was before or after a run began.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::fs::{self, MemfdFlags};
+use rustix::time::{ClockId, clock_gettime};
+
+/// A time as the kernel stamps files with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+/// File systems whose stamps never run behind a finer one that the kernel has given out.
+const FINE: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+
+impl Moment {
+    pub(crate) fn new(seconds: i64, nanoseconds: impl TryInto<i64>) -> Moment {
+        Moment { seconds, nanoseconds: nanoseconds.try_into().unwrap_or(0) }
+    }
+
+    /// A moment that is later than the stamp of every change so far in this directory's file
+    /// system, and not later than the stamp of any change to come.
+    ///
+    /// Stamps come from a clock that ticks every few milliseconds. Linux 6.13 and newer gives a
+    /// finer stamp to a file that was looked at before it changed, and no stamp given out later
+    /// is earlier than that. Elsewhere this waits for the next tick.
+    pub(crate) fn after_all_changes(directory: BorrowedFd<'_>) -> io::Result<Moment> {
+        let is_fine = fs::fstatfs(directory)
+            .is_ok_and(|about| FINE.iter().any(|magic| i64::from(*magic) == fs_type(&about)));
+        if is_fine && let Some(moment) = fine()? {
+            return Ok(moment);
+        }
+        let before = clock(ClockId::RealtimeCoarse);
+        while clock(ClockId::RealtimeCoarse) == before {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Ok(Moment { nanoseconds: before.nanoseconds + 1, ..before })
+    }
+}
+
+impl From<Moment> for rustix::fs::Timespec {
+    fn from(moment: Moment) -> rustix::fs::Timespec {
+        rustix::fs::Timespec { tv_sec: moment.seconds, tv_nsec: moment.nanoseconds }
+    }
+}
+
+#[expect(clippy::useless_conversion, reason = "the field's type differs between processors")]
+fn fs_type(about: &fs::StatFs) -> i64 {
+    i64::from(about.f_type)
+}
+
+/// `None` where the kernel has no finer stamps.
+fn fine() -> io::Result<Option<Moment>> {
+    let file = fs::memfd_create("moment", MemfdFlags::CLOEXEC)?;
+    fs::fstat(&file)?;
+    let before = clock(ClockId::Realtime);
+    rustix::io::write(&file, b".")?;
+    let stat = fs::fstat(&file)?;
+    let stamp = Moment::new(stat.st_ctime, stat.st_ctime_nsec);
+    Ok((stamp >= before).then_some(stamp))
+}
+
+fn clock(id: ClockId) -> Moment {
+    let now = clock_gettime(id);
+    Moment { seconds: now.tv_sec, nanoseconds: now.tv_nsec }
+}
+
+#[cfg(test)]
+mod tests;

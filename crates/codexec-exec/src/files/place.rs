@@ -1,0 +1,300 @@
+//! Changes to the user's own directory, one entry at a time. Each looks at what it displaces
+//! after it has been displaced, and puts it back if somebody else changed it: nothing of the
+//! user's is overwritten or deleted unseen.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+
+use super::tree::{Node, NodeKind, Tree, describe, look};
+
+/// What became of one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placed {
+    Done(Option<Node>),
+    /// Somebody else changed it meanwhile; theirs stays.
+    Conflict,
+}
+
+/// What an entry of the user's directory is to become.
+pub(super) struct Wanted<'a> {
+    pub(super) content: Content<'a>,
+    pub(super) mode: u32,
+    pub(super) owner: Option<(u32, u32)>,
+    pub(super) modified: Option<Timespec>,
+}
+
+pub(super) enum Content<'a> {
+    /// At most this many bytes of it.
+    File(&'a mut File, u64),
+    Link(&'a Path),
+}
+
+/// Writes a new entry. `Conflict` if there is one by now.
+pub(super) fn create(tree: &Tree, path: &Path, wanted: Wanted<'_>) -> io::Result<Placed> {
+    let (folder, name) = tree.parent(path)?;
+    let staged = Staged::write(folder, wanted)?;
+    staged.publish(name)
+}
+
+/// Puts a new entry where `expected` is.
+pub(super) fn replace(
+    tree: &Tree,
+    path: &Path,
+    expected: &Node,
+    wanted: Wanted<'_>,
+) -> io::Result<Placed> {
+    let (folder, name) = tree.parent(path)?;
+    let staged = Staged::write(folder, wanted)?;
+    staged.exchange(name, expected)
+}
+
+/// Removes a file or a link.
+pub(super) fn remove(tree: &Tree, path: &Path, expected: &Node) -> io::Result<Placed> {
+    let (folder, name) = tree.parent(path)?;
+    let aside = unused_name()?;
+    match fs::renameat_with(&folder, name, &folder, &aside, RenameFlags::NOREPLACE) {
+        Ok(()) => {}
+        Err(Errno::NOENT) => return Ok(Placed::Done(None)),
+        // A file system without this flag.
+        Err(Errno::INVAL) => {
+            return match look(folder.as_fd(), name)?.has_content_of(expected) {
+                true => fs::unlinkat(&folder, name, AtFlags::empty())
+                    .map(|()| Placed::Done(None))
+                    .map_err(Into::into),
+                false => Ok(Placed::Conflict),
+            };
+        }
+        Err(errno) => return Err(errno.into()),
+    }
+    if is_untouched(tree, &folder, &aside, path, expected) {
+        fs::unlinkat(&folder, &aside, AtFlags::empty())?;
+        return Ok(Placed::Done(None));
+    }
+    // If the name is taken by now, both stay: one under a name that tells where it comes from.
+    let _ = fs::renameat_with(&folder, &aside, &folder, name, RenameFlags::NOREPLACE);
+    Ok(Placed::Conflict)
+}
+
+/// Removes a folder in which nothing is.
+pub(super) fn remove_dir(tree: &Tree, path: &Path) -> io::Result<Placed> {
+    let (folder, name) = tree.parent(path)?;
+    match fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => Ok(Placed::Done(None)),
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(Placed::Conflict),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Makes a folder, and those above it that are missing.
+pub(super) fn make_dirs(
+    tree: &Tree,
+    path: &Path,
+    mode: impl Fn(&Path) -> u32,
+    owner: Option<(u32, u32)>,
+) -> io::Result<bool> {
+    let mut is_new = false;
+    let mut above = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>();
+    above.reverse();
+    for path in above {
+        let (folder, name) = tree.parent(path)?;
+        match fs::mkdirat(&folder, name, Mode::from_raw_mode(mode(path))) {
+            Ok(()) => is_new = true,
+            Err(Errno::EXIST) => continue,
+            Err(errno) => return Err(errno.into()),
+        }
+        let made = tree.open_dir(path)?;
+        // Our own umask is not the guest's.
+        fs::fchmod(&made, Mode::from_raw_mode(mode(path)))?;
+        if let Some((user, group)) = owner {
+            fs::fchown(&made, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
+        }
+    }
+    Ok(is_new)
+}
+
+/// An entry that is written and that nobody sees under its own name yet.
+struct Staged {
+    folder: OwnedFd,
+    file: Option<File>,
+    /// `None` while the file has no name at all.
+    name: Option<OsString>,
+}
+
+impl Staged {
+    fn write(folder: OwnedFd, wanted: Wanted<'_>) -> io::Result<Staged> {
+        let Wanted { content, mode, owner, modified } = wanted;
+        let mut staged = match content {
+            Content::Link(target) => {
+                let name = unused_name()?;
+                fs::symlinkat(target, &folder, &name)?;
+                Staged { folder, file: None, name: Some(name) }
+            }
+            Content::File(source, max_bytes) => {
+                let mut staged = Staged::unnamed(folder)?;
+                if let Some(file) = &mut staged.file {
+                    io::copy(&mut io::Read::take(source, max_bytes), file)?;
+                    // THREAT[FIL-4]: no set-id bit is among these.
+                    fs::fchmod(&*file, Mode::from_raw_mode(mode & 0o777))?;
+                }
+                staged
+            }
+        };
+        staged.belong_to(owner)?;
+        if let (Some(file), Some(modified)) = (&staged.file, modified) {
+            let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT.into() };
+            fs::futimens(file, &Timestamps { last_access: omit, last_modification: modified })?;
+        }
+        Ok(staged)
+    }
+
+    fn unnamed(folder: OwnedFd) -> io::Result<Staged> {
+        let mode = Mode::from_raw_mode(0o600);
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        if let Ok(file) = fs::openat(&folder, ".", flags, mode) {
+            return Ok(Staged { folder, file: Some(File::from(file)), name: None });
+        }
+        // A file system that has no files without a name.
+        let name = unused_name()?;
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
+        let file = fs::openat(&folder, &name, flags | OFlags::NOFOLLOW, mode)?;
+        Ok(Staged { folder, file: Some(File::from(file)), name: Some(name) })
+    }
+
+    fn belong_to(&mut self, owner: Option<(u32, u32)>) -> io::Result<()> {
+        let Some((user, group)) = owner else { return Ok(()) };
+        let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
+        match (&self.file, &self.name) {
+            (Some(file), _) => fs::fchown(file, user, group)?,
+            (None, Some(name)) => {
+                fs::chownat(&self.folder, name, user, group, AtFlags::SYMLINK_NOFOLLOW)?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    /// Gives it its own name, if that is free.
+    fn publish(mut self, name: &OsStr) -> io::Result<Placed> {
+        let named = match self.name.take() {
+            None => self.link(name),
+            Some(staged) => {
+                let flags = RenameFlags::NOREPLACE;
+                let moved = fs::renameat_with(&self.folder, &staged, &self.folder, name, flags);
+                // A file system without this flag: two names for a moment, and never a loss.
+                let moved = match moved {
+                    Err(Errno::INVAL) => {
+                        let none = AtFlags::empty();
+                        fs::linkat(&self.folder, &staged, &self.folder, name, none)
+                            .and_then(|()| fs::unlinkat(&self.folder, &staged, none))
+                    }
+                    other => other,
+                };
+                if moved.is_err() {
+                    self.name = Some(staged);
+                }
+                moved
+            }
+        };
+        match named {
+            Ok(()) => self.placed(name),
+            Err(Errno::EXIST) => Ok(Placed::Conflict),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Changes places with what has the name, which must be what was expected.
+    fn exchange(mut self, name: &OsStr, expected: &Node) -> io::Result<Placed> {
+        let staged = match self.name.take() {
+            Some(staged) => staged,
+            None => {
+                let staged = unused_name()?;
+                self.link(&staged)?;
+                staged
+            }
+        };
+        self.name = Some(staged.clone());
+        let (folder, flags) = (&self.folder, RenameFlags::EXCHANGE);
+        match fs::renameat_with(folder, &staged, folder, name, flags) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Ok(Placed::Conflict),
+            // A file system that cannot exchange: what is there is looked at just before.
+            Err(Errno::INVAL) => {
+                if !look(folder.as_fd(), name)?.has_content_of(expected) {
+                    return Ok(Placed::Conflict);
+                }
+                fs::renameat(folder, &staged, folder, name)?;
+                self.name = None;
+                return self.placed(name);
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+        let tree = Tree::new(folder.try_clone()?);
+        if is_untouched(&tree, folder, &staged, Path::new(&staged), expected) {
+            return self.placed(name);
+        }
+        if let Err(errno) = fs::renameat_with(folder, &staged, folder, name, flags) {
+            // Under our name is now the user's file: it stays there rather than being lost.
+            self.name = None;
+            return Err(errno.into());
+        }
+        Ok(Placed::Conflict)
+    }
+
+    fn link(&self, name: &OsStr) -> Result<(), Errno> {
+        let Some(file) = &self.file else { return Err(Errno::INVAL) };
+        let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+        fs::linkat(fs::CWD, by_descriptor, &self.folder, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    fn placed(&self, name: &OsStr) -> io::Result<Placed> {
+        let node = match &self.file {
+            Some(file) => describe(file)?,
+            None => look(self.folder.as_fd(), name)?,
+        };
+        Ok(Placed::Done(Some(node)))
+    }
+}
+
+impl Drop for Staged {
+    /// What is under a name of ours is ours, or is what was replaced.
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take() {
+            let _ = fs::unlinkat(&self.folder, name, AtFlags::empty());
+        }
+    }
+}
+
+/// True if what was set aside is what was expected, and nobody still writes to it.
+fn is_untouched(
+    tree: &Tree,
+    folder: &OwnedFd,
+    aside: &OsStr,
+    path: &Path,
+    expected: &Node,
+) -> bool {
+    let is_same = look(folder.as_fd(), aside).is_ok_and(|found| found.has_content_of(expected));
+    if !is_same || expected.kind != NodeKind::File {
+        return is_same;
+    }
+    let aside = path.with_file_name(aside);
+    match tree.open_file(&aside) {
+        Ok((file, found)) => {
+            found.has_content_of(expected) && !codexec_sandbox::is_open_for_writing(file.as_fd())
+        }
+        // A file that we may not read: its times have to do.
+        Err(_) => is_same,
+    }
+}
+
+/// A name that nothing has, and that says whose it is if we die meanwhile.
+fn unused_name() -> io::Result<OsString> {
+    let mut bits = [0; 8];
+    getrandom::fill(&mut bits).map_err(io::Error::other)?;
+    Ok(OsString::from(format!(".codexec-{:016x}", u64::from_ne_bytes(bits))))
+}

@@ -1,0 +1,210 @@
+//! A directory tree that is reached through descriptors only: no link is followed, no mount is
+//! crossed and no path leaves the tree, whatever somebody renames meanwhile.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use super::moment::Moment;
+
+/// A guest can nest folders without end; a path of this many parts is no project's.
+pub(crate) const MAX_DEPTH: usize = 128;
+
+pub(crate) struct Tree(OwnedFd);
+
+/// One entry of a tree, as the kernel describes it. A link stands for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) kind: NodeKind,
+    pub(crate) bytes: u64,
+    pub(crate) stamp: Stamp,
+    /// The permission bits alone: no set-id bits, no sticky bit.
+    pub(crate) mode: u32,
+    pub(crate) owner: (u32, u32),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    File,
+    Dir,
+    Link,
+    /// A character device with the number 0:0: overlayfs writes one where a guest deleted.
+    Whiteout,
+    /// A pipe, a socket or a device.
+    Special,
+}
+
+/// Which file it is, and when it last changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    inode: u64,
+    pub(crate) modified: Moment,
+    pub(crate) changed: Moment,
+}
+
+impl Tree {
+    pub(crate) fn new(directory: OwnedFd) -> Tree {
+        Tree(directory)
+    }
+
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+
+    pub(crate) fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+        self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    /// A tree of its own below this one.
+    pub(crate) fn subtree(&self, path: &Path) -> io::Result<Tree> {
+        self.open_dir(path).map(Tree)
+    }
+
+    /// Opens a regular file for reading. Neither a pipe nor a device makes this wait.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Node)> {
+        let file = File::from(self.open(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
+        let node = Node::of(&fs::fstat(&file)?);
+        if node.kind != NodeKind::File {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok((file, node))
+    }
+
+    /// The folder that a path's last part is in, and that part.
+    pub(crate) fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.open_dir(path.parent().unwrap_or(Path::new("")))?, name))
+    }
+
+    /// `None` if nothing is there.
+    pub(crate) fn find(&self, path: &Path) -> io::Result<Option<Node>> {
+        let found = self.parent(path).and_then(|(folder, name)| look(folder.as_fd(), name));
+        match found {
+            Err(error) if is_absent(&error) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    pub(crate) fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        let (folder, name) = self.parent(path)?;
+        let target = fs::readlinkat(folder, name, Vec::new())?;
+        Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
+    }
+
+    /// What is in a folder, by name. An entry that is gone by the time it is looked at is left
+    /// out.
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Node)>> {
+        let folder = self.open_dir(path)?;
+        let mut found = Vec::new();
+        for entry in fs::Dir::read_from(&folder)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            match look(folder.as_fd(), name) {
+                Ok(node) => found.push((name.to_owned(), node)),
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(found)
+    }
+
+    /// Makes an entry that a guest closed by its mode readable for us. Only for a layer of ours:
+    /// the user's own modes are the user's.
+    pub(crate) fn unlock(&self, path: &Path, node: &Node) -> io::Result<()> {
+        let needed = if node.kind == NodeKind::Dir { 0o700 } else { 0o400 };
+        if node.mode & needed == needed || !matches!(node.kind, NodeKind::Dir | NodeKind::File) {
+            return Ok(());
+        }
+        let entry = self.open(path, OFlags::PATH | OFlags::NOFOLLOW)?;
+        let by_descriptor = format!("/proc/self/fd/{}", entry.as_raw_fd());
+        let mode = Mode::from_raw_mode(node.mode | needed);
+        Ok(fs::chmodat(CWD, by_descriptor, mode, AtFlags::empty())?)
+    }
+
+    fn open(&self, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let resolve = ResolveFlags::BENEATH
+            | ResolveFlags::NO_SYMLINKS
+            | ResolveFlags::NO_MAGICLINKS
+            | ResolveFlags::NO_XDEV;
+        loop {
+            match fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+                // Somebody renames above us at this moment.
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+impl Node {
+    fn of(stat: &Stat) -> Node {
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => NodeKind::File,
+            FileType::Directory => NodeKind::Dir,
+            FileType::Symlink => NodeKind::Link,
+            FileType::CharacterDevice if stat.st_rdev == 0 => NodeKind::Whiteout,
+            _ => NodeKind::Special,
+        };
+        let stamp = Stamp {
+            inode: stat.st_ino,
+            modified: Moment::new(stat.st_mtime, stat.st_mtime_nsec),
+            changed: Moment::new(stat.st_ctime, stat.st_ctime_nsec),
+        };
+        let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+        let (mode, owner) = (stat.st_mode & 0o777, (stat.st_uid, stat.st_gid));
+        Node { kind, bytes, stamp, mode, owner }
+    }
+
+    /// The same file with the same content as far as its times tell. A rename changes `changed`.
+    pub(crate) fn has_content_of(&self, other: &Node) -> bool {
+        self.kind == other.kind
+            && self.bytes == other.bytes
+            && self.stamp.inode == other.stamp.inode
+            && self.stamp.modified == other.stamp.modified
+    }
+}
+
+pub(crate) fn look(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Node> {
+    Ok(Node::of(&fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?))
+}
+
+pub(crate) fn describe(file: &File) -> io::Result<Node> {
+    Ok(Node::of(&fs::fstat(file)?))
+}
+
+/// True if an error says that a path leads to nothing.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Compares two files from where they stand to their ends.
+pub(crate) fn have_equal_content(a: &mut File, b: &mut File) -> io::Result<bool> {
+    let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
+    loop {
+        let count = a.read(&mut left)?;
+        if count == 0 {
+            return Ok(b.read(&mut right)? == 0);
+        }
+        let other = right.get_mut(..count).unwrap_or_default();
+        match b.read_exact(other) {
+            Ok(()) if left.get(..count) == Some(&*other) => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
