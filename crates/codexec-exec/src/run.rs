@@ -3,7 +3,7 @@ mod death;
 mod idle;
 mod over;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep_until};
 
 use self::cell::Kept;
 use crate::clock::Clock;
+use crate::files::WorkspaceFiles;
 use crate::judge::Claim;
 use crate::output::written;
 use crate::pool::Hold;
@@ -24,7 +25,7 @@ use crate::slot::{Busy, Handles, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::watch::{Used, Watch};
 use crate::wire::{Inbox, Outbox};
-use crate::{changes, zygote};
+use crate::{files, zygote};
 
 pub use over::Over;
 
@@ -215,9 +216,12 @@ impl Run {
         // Our own engine's guests have no files, and wait for no thread.
         let Some(home) = self.home.take() else { return Changes::default() };
         let user_dir = self.user_dir.take();
-        let look = move || match user_dir {
-            Some(dir) => Ok(dir.changes().0),
-            None => Ok(changes::collect(&home.workspace, &BTreeMap::new(), &keep).0),
+        let look = move || {
+            Ok(match (user_dir, home.layers) {
+                (Some(mut dir), Some(layers)) => dir.commit(&layers, &keep),
+                (Some(_), None) => Changes::default(),
+                (None, _) => files::collect(home.workspace, &WorkspaceFiles::new(), &keep).0,
+            })
         };
         zygote::blocking(look).await.unwrap_or_default()
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::idle::{IDLE_LOOK, Late};
 use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
-use crate::changes::{self, Files};
+use crate::files::{self, WorkspaceFiles};
 use crate::clock::Clock;
 use crate::judge::Evidence;
 use crate::watch::Roots;
@@ -38,7 +38,7 @@ pub(super) struct Kept {
     pub(super) memory_bytes: u64,
     pub(super) roots: Roots,
     /// Its workspace after the last cell.
-    files: Files,
+    files: WorkspaceFiles,
 }
 
 impl Kept {
@@ -222,19 +222,20 @@ impl Run {
         };
         // Most cells leave no files; waking a thread to see that takes as long as a short cell.
         let is_bare = self.user_dir.is_none() && kept.files.is_empty();
-        if is_bare && changes::is_empty(&home.workspace) {
+        if is_bare && files::is_empty(&home.workspace) {
             return Changes::default();
         }
         let Ok(workspace) = home.workspace.try_clone() else { return Changes::default() };
+        let layers = home.layers.as_ref().and_then(|layers| layers.try_clone().ok());
         let (before, user_dir) = (std::mem::take(&mut kept.files), self.user_dir.take());
         let look = move || {
-            Ok(match user_dir {
-                Some(dir) => {
-                    let (changes, dir) = dir.changes();
-                    (changes, before, Some(dir))
+            Ok(match (user_dir, layers) {
+                (Some(mut dir), Some(layers)) => {
+                    (dir.commit(&layers, &keep), before, Some(dir))
                 }
-                None => {
-                    let (changes, after) = changes::collect(&workspace, &before, &keep);
+                (Some(dir), None) => (Changes::default(), before, Some(dir)),
+                (None, _) => {
+                    let (changes, after) = files::collect(workspace, &before, &keep);
                     (changes, after, None)
                 }
             })
