@@ -280,13 +280,12 @@ impl Commit<'_> {
     }
 
     fn hold_back(&mut self, path: &Path, node: &Node, reason: &'static str) {
-        if self.ledger.is_done(path, node) && node.kind != NodeKind::Dir {
-            return;
-        }
-        self.ledger.note_held(path, node);
-        if self.kept.keep(self.upper, path, node, self.ledger) {
+        let is_known = self.ledger.knows(path);
+        let has_news = self.kept.keep(self.upper, path, node, self.ledger);
+        if has_news || !is_known {
             self.listing.held_back(path, reason);
         }
+        self.ledger.note_held(path, node);
     }
 
     fn conflict(&mut self, path: &Path, node: &Node, reason: &'static str) {

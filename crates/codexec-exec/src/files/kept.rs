@@ -61,18 +61,17 @@ impl<'a> KeptFiles<'a> {
         depth: usize,
     ) -> bool {
         if node.kind == NodeKind::Dir {
-            let is_new = !ledger.is_done(path, node);
             if depth >= MAX_DEPTH || self.files_left == 0 {
-                return is_new;
+                return false;
             }
             let Ok(entries) = tree.unlock(path, node).and_then(|()| tree.list(path)) else {
-                return is_new;
+                return false;
             };
             return entries.iter().fold(false, |is_new, (name, node)| {
                 self.keep_below(tree, &path.join(name), node, ledger, depth + 1) || is_new
             });
         }
-        if depth > 0 && ledger.is_done(path, node) {
+        if ledger.is_done(path, node) {
             return false;
         }
         ledger.note_held(path, node);

@@ -1,18 +1,19 @@
 //! What earlier commits of one upper layer did, so that a session's next commit does only what is
 //! new, and knows its own writes from other people's.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 use super::tree::{Node, Stamp, Tree};
 
 #[derive(Default)]
 pub(crate) struct Ledger {
-    entries: HashMap<PathBuf, Entry>,
+    entries: BTreeMap<PathBuf, Entry>,
     /// Folders of the user's that a commit wrote in, as they were afterwards.
     folders: HashMap<PathBuf, Option<Stamp>>,
     /// Folders that the guest made itself.
-    made: HashSet<PathBuf>,
+    made: BTreeSet<PathBuf>,
     has_conflict: bool,
 }
 
@@ -55,6 +56,10 @@ impl Ledger {
         put || self.folders.get(path).is_some_and(|folder| *folder == Some(there.stamp))
     }
 
+    pub(crate) fn knows(&self, path: &Path) -> bool {
+        self.entries.contains_key(path)
+    }
+
     pub(crate) fn has_put(&self, path: &Path) -> bool {
         self.entries.get(path).is_some_and(|entry| matches!(entry.became, Became::Put(_)))
     }
@@ -88,8 +93,26 @@ impl Ledger {
     fn note(&mut self, path: &Path, node: &Node, became: Became) {
         if became != Became::Kept {
             self.touch(path);
+            self.forget_below(path);
         }
         self.entries.insert(path.to_owned(), Entry { upper: node.stamp, became });
+    }
+
+    /// Where a folder was, there is a file now, or nothing.
+    fn forget_below(&mut self, path: &Path) {
+        self.made.remove(path);
+        let beyond = (Bound::Excluded(path), Bound::Unbounded);
+        let below = |other: &&PathBuf| other.starts_with(path);
+        let made: Vec<PathBuf> =
+            self.made.range::<Path, _>(beyond).take_while(below).cloned().collect();
+        for folder in made {
+            self.made.remove(&folder);
+        }
+        let paths = self.entries.range::<Path, _>(beyond).map(|(other, _)| other);
+        let entries: Vec<PathBuf> = paths.take_while(below).cloned().collect();
+        for entry in entries {
+            self.entries.remove(&entry);
+        }
     }
 
     /// The folder that an entry is in has changed by it.
