@@ -7,6 +7,7 @@ mod changes;
 mod clock;
 mod engine;
 mod error;
+mod freeze;
 mod interpreter;
 mod judge;
 mod nursery;

@@ -44,7 +44,10 @@ pub use control::{
 };
 pub use entry::Entry;
 pub use exchange::exchange;
-pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};
+pub use host::{
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root,
+    time_since_boot,
+};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
 pub use mounter::{Mounter, Wanted, serve_mounter};
