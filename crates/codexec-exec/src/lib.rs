@@ -7,6 +7,7 @@ mod clock;
 mod engine;
 mod error;
 mod files;
+mod freeze;
 mod interpreter;
 mod judge;
 mod nursery;

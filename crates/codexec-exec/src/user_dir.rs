@@ -3,10 +3,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use codexec_sandbox::{Overlay, Wanted};
+use codexec_sandbox::{Mounter, Overlay, Wanted};
 use codexec_types::{Changes, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
@@ -93,10 +93,31 @@ impl UserDir {
         self.wanted.is_writable && self.ledger.is_stale(&self.target)
     }
 
-    /// Makes the next layer and a new lower one. What is not in the user's directory, the guest
-    /// goes on seeing: it moves along. Blocks.
-    pub(crate) fn next_layer(&mut self, layers: &OwnedFd) -> io::Result<(u32, OwnedFd)> {
-        todo!("{layers:?}")
+    /// Makes the next layer: its number, and the new lower one. What the user's directory does
+    /// not have, the guest goes on seeing: it moves along. Blocks.
+    pub(crate) fn next_layer(
+        &mut self,
+        layers: &OwnedFd,
+        mounter: &Mounter,
+    ) -> io::Result<(u32, OwnedFd)> {
+        let layers = Tree::new(layers.try_clone()?);
+        let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
+        let (old, new) = (Path::new(&old), Path::new(&new));
+        layers.make_folder(new, old)?;
+        self.ledger.move_held(&layers.subtree(old)?, &layers.subtree(new)?)?;
+        self.layer += 1;
+        let lower = mounter.mount(&lower(&self.wanted))?;
+        Ok((self.layer, lower))
+    }
+
+    /// The guest sees the directory as it is now. Blocks.
+    pub(crate) fn begin_layer(&mut self) -> io::Result<()> {
+        self.since = Moment::after_all_changes(self.target.root())?;
+        Ok(())
+    }
+
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
     }
 }
 

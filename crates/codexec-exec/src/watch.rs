@@ -99,7 +99,7 @@ impl Watch {
 
 /// These and all their descendants. An orphan is a child of the first process of its namespace,
 /// which is a root, so none is missed.
-fn tree(roots: &[i32]) -> Vec<i32> {
+pub(crate) fn tree(roots: &[i32]) -> Vec<i32> {
     let mut found = roots.to_vec();
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {

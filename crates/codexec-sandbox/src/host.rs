@@ -6,6 +6,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::control::{self, Command as Started, FromZygote, ToZygote};
 use crate::worker::CONFINED;
@@ -144,6 +145,40 @@ impl WorkerHandles {
 /// anybody's by then: a pidfd never is.
 pub fn interrupt(pidfd: &OwnedFd) {
     let _ = sys::signal(pidfd.as_fd(), libc::SIGINT);
+}
+
+/// A process of a guest, held by a pidfd: signals reach it and never a later process with its id.
+#[derive(Debug)]
+pub struct GuestProcess(OwnedFd);
+
+impl GuestProcess {
+    pub fn open(pid: i32) -> io::Result<GuestProcess> {
+        Ok(GuestProcess(sys::open_process(pid.unsigned_abs())?))
+    }
+
+    /// Stops it, whatever it does against that.
+    pub fn stop(&self) {
+        self.signal(libc::SIGSTOP);
+    }
+
+    pub fn resume(&self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    pub fn kill(&self) {
+        self.signal(libc::SIGKILL);
+    }
+
+    /// The only failure is that it has ended.
+    fn signal(&self, signal: libc::c_int) {
+        let _ = sys::signal(self.0.as_fd(), signal);
+    }
+}
+
+/// How long the machine runs, as the kernel counts when processes begin.
+pub fn time_since_boot() -> Duration {
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME);
+    now.map_or(Duration::ZERO, Duration::from)
 }
 
 /// Reads a worker's first words: whether all its walls stand. `None` while they are not whole.

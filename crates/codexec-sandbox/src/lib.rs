@@ -45,7 +45,8 @@ pub use control::{
 pub use entry::Entry;
 pub use exchange::exchange;
 pub use host::{
-    KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_open_for_writing, is_root,
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full,
+    is_open_for_writing, is_root, time_since_boot,
 };
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};

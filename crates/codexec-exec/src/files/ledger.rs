@@ -2,6 +2,7 @@
 //! new, and knows its own writes from other people's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,10 @@ enum Became {
     /// The user's directory has it, as this.
     Put(Stamp),
     Removed,
-    /// The user's directory does not have it: held back, or in conflict.
-    Kept,
+    /// The user's directory does not have it, and the guest goes on seeing it.
+    Held,
+    /// The user's directory has somebody else's.
+    Conflict,
 }
 
 /// A layer with more entries than this is replaced at the next chance.
@@ -82,16 +85,16 @@ impl Ledger {
     }
 
     pub(crate) fn note_held(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Kept);
+        self.note(path, node, Became::Held);
     }
 
     pub(crate) fn note_conflict(&mut self, path: &Path, node: &Node) {
         self.has_conflict = true;
-        self.note(path, node, Became::Kept);
+        self.note(path, node, Became::Conflict);
     }
 
     fn note(&mut self, path: &Path, node: &Node, became: Became) {
-        if became != Became::Kept {
+        if became != Became::Held {
             self.touch(path);
             self.forget_below(path);
         }
@@ -147,7 +150,7 @@ impl Ledger {
             match entry.became {
                 Became::Put(stamp) => now != Some(stamp),
                 Became::Removed => now.is_some(),
-                Became::Kept => false,
+                Became::Held | Became::Conflict => false,
             }
         };
         let has_new_entries = |path: &PathBuf| {
@@ -157,9 +160,24 @@ impl Ledger {
         self.entries.iter().any(is_changed) || self.made.iter().any(has_new_entries)
     }
 
-    /// What the user's directory does not have, and the guest is to go on seeing.
-    pub(crate) fn held(&self) -> impl Iterator<Item = &Path> {
-        let held = self.entries.iter().filter(|(_, entry)| entry.became == Became::Kept);
-        held.map(|(path, _)| path.as_path())
+    /// Moves what is held back from one layer to the next, and forgets everything else: the next
+    /// layer covers nothing but that.
+    pub(crate) fn move_held(&mut self, from: &Tree, to: &Tree) -> io::Result<()> {
+        let old = std::mem::take(self);
+        let mut root: Option<&Path> = None;
+        for (path, entry) in &old.entries {
+            if entry.became != Became::Held {
+                continue;
+            }
+            if !root.is_some_and(|root| path.starts_with(root)) {
+                root = Some(path);
+                from.move_entry(path, to)?;
+            }
+            // A move changes the times of what is moved, and of nothing below it.
+            if let Some(node) = to.find(path)? {
+                self.note_held(path, &node);
+            }
+        }
+        Ok(())
     }
 }
