@@ -109,9 +109,12 @@ fn fil_1_links_do_not_lead_out() {
         let text = project.bash_in(&dir, "ls").failed();
         assert!(text.starts_with("WORKING_DIR_NOT_ALLOWED: working_dir: "), "{text}");
     }
-    // And so is what the guest makes: a link it leaves is listed, never followed.
-    let said = project.bash("ln -s /etc/passwd left").fine();
-    assert_eq!(said, "[artifacts]\ncreated left (11 bytes)");
+    // And so is what the guest makes: a link that leads out is not left there.
+    let said = project.bash("ln -s /etc/passwd left; ln -s file inside").fine();
+    let expected = "[artifacts]\ncreated inside (4 bytes)\n\
+                    held back left: the link leads out of the directory";
+    assert_eq!(said, expected);
+    assert!(fs::symlink_metadata(project.path("left")).is_err());
 }
 
 /// THREAT[FIL-2]
@@ -138,14 +141,14 @@ fn fil_2_what_runs_by_itself_cannot_be_planted() {
     let code = planted
         .map(|name| format!("mkdir -p $(dirname {name}) 2>/dev/null; echo evil > {name};"))
         .join("\n");
-    let said = project.bash(&format!("{code}\nmv .git old 2>/dev/null || echo stays")).fine();
-    assert!(said.contains("stays"), "{said}");
+    let said = project.bash(&format!("{code}\ncat .git/config")).fine();
+    assert!(said.starts_with("evil\n"), "the code sees what it wrote: {said}");
     for name in planted {
         assert!(!project.text(name).contains("evil"), "{name} was planted: {said}");
     }
     assert_eq!(project.text(".git/config"), "[core]\n");
-    let refused = said.lines().filter(|line| line.starts_with("refused ")).count();
-    assert!(refused >= 5, "{said}");
+    let held = said.lines().filter(|line| line.starts_with("held back ")).count();
+    assert!(held >= 5, "{said}");
 }
 
 #[test]
@@ -239,4 +242,159 @@ fn fil_4_no_file_runs_with_its_owners_rights() {
     let shell = "cp /bin/true t && chmod u+s t 2>/dev/null; install -m 4755 /bin/true u 2>/dev/null; \
                  find . -perm /6000 | wc -l";
     assert!(project.bash(shell).fine().starts_with('0'));
+}
+
+/// THREAT[FIL-7]
+#[test]
+fn fil_7_a_repository_that_the_user_makes_beside_a_session_stays() {
+    let mut project = Project::new("");
+    let dir = project.path("");
+    let mut send = |code: &str| {
+        let arguments =
+            json!({"language": "bash", "code": code, "working_dir": dir, "session": "s"});
+        project.client.call("execute_code", &arguments).fine()
+    };
+    assert_eq!(send("echo 1 > mine"), "[artifacts]\ncreated mine (2 bytes)");
+    for (path, text) in [(".git/HEAD", "ref"), ("CLAUDE.md", "mine"), ("mine", "theirs")] {
+        fs::create_dir_all(dir.join(path).parent().expect("a parent")).expect("made");
+        fs::write(dir.join(path), text).expect("written");
+    }
+    // What somebody else changed is seen by the next cell, also where the session had written.
+    assert_eq!(send("cat mine; echo; cat .git/HEAD CLAUDE.md"), "theirs\nrefmine");
+    assert_eq!(send("echo 2 > mine"), "[artifacts]\nmodified mine (2 bytes)");
+    for (path, text) in [(".git/HEAD", "ref"), ("CLAUDE.md", "mine"), ("mine", "2\n")] {
+        assert_eq!(fs::read_to_string(dir.join(path)).expect(path), text);
+    }
+}
+
+/// THREAT[FIL-5]
+#[test]
+fn fil_5_a_folder_that_another_run_replaced_by_a_link_is_not_followed() {
+    let mut project = Project::new("");
+    let victim = tempfile::tempdir().expect("a directory");
+    fs::write(victim.path().join(".bashrc"), "mine").expect("written");
+    fs::create_dir(victim.path().join(".git")).expect("made");
+    project.write("sub/file", "old");
+    let (dir, sub) = (project.path(""), project.path("sub"));
+    let arguments = json!({"language": "bash", "working_dir": sub, "session": "s",
+                           "code": "echo planted > .bashrc; echo 1 > seen"});
+    project.client.call("execute_code", &arguments).fine();
+    // The user follows an agent's advice, or another program does it.
+    fs::rename(&sub, project.path("sub2")).expect("renamed");
+    symlink(victim.path(), dir.join("sub")).expect("linked");
+    let arguments = json!({"language": "bash", "working_dir": sub, "session": "s",
+                           "code": "rm -rf .git .bashrc seen; echo 2 > new"});
+    project.client.call("execute_code", &arguments);
+    let left: Vec<_> = fs::read_dir(victim.path()).expect("there").flatten().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(fs::read_to_string(victim.path().join(".bashrc")).expect("there"), "mine");
+}
+
+/// THREAT[FIL-6]
+#[test]
+fn fil_6_what_is_exchanged_while_it_is_collected_is_not_followed() {
+    let mut project = Project::new("");
+    let swap = "import os, threading, shutil\n\
+        os.makedirs('d', exist_ok=True)\n\
+        for n in range(50): open(f'd/f{n}', 'w').write('x')\n\
+        def swap():\n    \
+            while True:\n        \
+                try:\n            \
+                    os.rename('d', 'e'); os.symlink('/etc', 'd'); os.unlink('d')\n            \
+                    os.mkfifo('d'); os.unlink('d'); os.rename('e', 'd')\n        \
+                except OSError: pass\n\
+        threading.Thread(target=swap, daemon=True).start()";
+    let mut session = |code: &str| {
+        let arguments = json!({"language": "python", "code": code, "session": "s"});
+        project.client.call("execute_code", &arguments)
+    };
+    session(swap).fine();
+    for _ in 0..20 {
+        session("open('n', 'a').write('x')").fine();
+    }
+    let mut kept = vec![project.client.home.path().join("state/artifacts")];
+    while let Some(folder) = kept.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.path().is_dir() {
+                kept.push(entry.path());
+            } else {
+                let text = fs::read_to_string(entry.path()).expect("text");
+                assert!(!text.contains("root:"), "{:?}", entry.path());
+            }
+        }
+    }
+}
+
+/// THREAT[FIL-8]
+#[test]
+fn fil_8_what_code_writes_is_bounded_in_bytes_and_in_files() {
+    let mut project = Project::new("max-mib = 2\nmax-files = 64\n");
+    project.write("old", "kept");
+    let code = "head -c 5000000 /dev/zero > big 2>/dev/null || echo full; rm big; \
+                for n in $(seq 100); do : > f$n || break; done 2>/dev/null; ls f* | wc -l";
+    let said = project.bash(code).fine();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "full", "{said}");
+    let count: usize = lines[1].parse().expect("a number");
+    assert!(count > 10 && count < 64, "{said}");
+    assert_eq!(project.text("old"), "kept");
+}
+
+/// THREAT[FIL-2]
+#[test]
+fn fil_2_cleaning_up_cannot_be_outrun_or_hidden_from() {
+    let mut project = Project::new("");
+    let code = "mkdir .vscode; echo evil > .vscode/tasks.json; chmod 555 .vscode; \
+                mkdir many; for n in $(seq 3000); do : > many/$n; done; echo evil > many/.mcp.json; \
+                for n in $(seq 300); do mkdir d && cd d; done; echo evil > .envrc";
+    let said = project.bash(code).fine();
+    for path in [".vscode/tasks.json", "many/.mcp.json"] {
+        assert!(!project.path(path).exists(), "{said}");
+    }
+    assert!(project.path("many/3000").exists(), "{said}");
+    // Between two cells nobody waits for a background process, and it reaches nothing.
+    let arguments = |code: &str| {
+        json!({"language": "bash", "code": code, "session": "s", "working_dir": project.path("")})
+    };
+    let (start, next) = (
+        arguments("(while :; do echo evil > .mcp.json; done) & echo started"),
+        arguments("echo next"),
+    );
+    assert!(project.client.call("execute_code", &start).fine().starts_with("started"));
+    assert!(project.client.call("execute_code", &next).fine().contains("next"));
+    assert!(!project.path(".mcp.json").exists());
+}
+
+#[test]
+fn a_session_writes_at_each_reply_and_at_its_end() {
+    let mut project = Project::new("");
+    let dir = project.path("");
+    let arguments = json!({"language": "bash", "working_dir": dir, "session": "s",
+        "code": "(while [ ! -e go ]; do sleep 0.01; done; echo late > late; : > done) & echo hi"});
+    project.client.call("execute_code", &arguments).fine();
+    project.write("go", "");
+    // The session sees what the user makes; what it writes then is there after the next reply.
+    let arguments = json!({"language": "bash", "working_dir": dir, "session": "s",
+        "code": "while [ ! -e done ]; do sleep 0.01; done"});
+    project.client.call("execute_code", &arguments).fine();
+    assert_eq!(project.text("late"), "late\n");
+}
+
+#[test]
+fn code_finds_its_directory_at_its_real_path() {
+    let mut project = Project::new("");
+    project.write("file", "here");
+    let path = project.path("file");
+    let code = format!("cat {0}; echo more >> {0}; cat file", path.display());
+    assert!(project.bash(&code).fine().starts_with("herehere"));
+    assert_eq!(project.text("file"), "heremore\n");
+}
+
+#[test]
+fn names_that_are_let_through_are_written() {
+    let mut project = Project::new("let-through = [\".venv\"]\n");
+    let said = project.bash("mkdir .venv; echo 1 > .venv/x.pth; echo 1 > y.pth").fine();
+    assert!(said.contains("created .venv/x.pth") && said.contains("held back y.pth"), "{said}");
+    assert_eq!(project.text(".venv/x.pth"), "1\n");
+    assert!(!project.path("y.pth").exists());
 }

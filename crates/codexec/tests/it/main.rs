@@ -40,6 +40,7 @@ mod servers;
 mod startup;
 mod support;
 mod trust;
+mod two_people;
 mod types;
 mod upstreams;
 mod world;
