@@ -1,5 +1,6 @@
 mod cell;
 mod death;
+mod directory;
 mod idle;
 mod over;
 

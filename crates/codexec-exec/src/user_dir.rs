@@ -63,11 +63,7 @@ impl UserDir {
             let upper = Tree::new(layers).subtree(Path::new(&upper_name(self.layer)))?;
             Ok(self.commit_from(&upper, keep))
         });
-        committed.unwrap_or_else(|error| {
-            let mut listing = Listing::default();
-            listing.failed(Path::new("."), &error);
-            listing.into_changes()
-        })
+        committed.unwrap_or_else(|error| not_committed(&error))
     }
 
     fn commit_from(&mut self, upper: &Tree, keep: &Path) -> Changes {
@@ -116,9 +112,20 @@ impl UserDir {
         Ok(())
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.wanted.found.path
+    }
+
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }
+}
+
+/// What is told when nothing could be committed. A session tries again after its next cell.
+pub(crate) fn not_committed(error: &io::Error) -> Changes {
+    let mut listing = Listing::default();
+    listing.failed(Path::new("."), error);
+    listing.into_changes()
 }
 
 /// The name of an upper layer in the file system of layers.

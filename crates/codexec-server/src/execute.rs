@@ -229,6 +229,7 @@ impl App {
         match turn {
             Some(mut turn) => {
                 let number = turn.number;
+                turn.run.refresh_directory().await;
                 turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
                 Ok(Guest::Kept(turn))
             }

@@ -16,9 +16,10 @@ use super::idle::{IDLE_LOOK, Late};
 use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
 use crate::files::{self, WorkspaceFiles};
 use crate::clock::Clock;
+use crate::freeze::Freezer;
 use crate::judge::Evidence;
 use crate::watch::Roots;
-use crate::zygote;
+use crate::{user_dir, zygote};
 
 /// How long a cell that was told to stop may take for it.
 const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -39,6 +40,8 @@ pub(super) struct Kept {
     pub(super) roots: Roots,
     /// Its workspace after the last cell.
     files: WorkspaceFiles,
+    /// Where the last cell's files are kept.
+    pub(super) artifacts: Option<PathBuf>,
 }
 
 impl Kept {
@@ -227,11 +230,18 @@ impl Run {
         }
         let Ok(workspace) = home.workspace.try_clone() else { return Changes::default() };
         let layers = home.layers.as_ref().and_then(|layers| layers.try_clone().ok());
+        let freezer = Freezer::new(&self.roots);
+        kept.artifacts = Some(keep.clone());
         let (before, user_dir) = (std::mem::take(&mut kept.files), self.user_dir.take());
         let look = move || {
             Ok(match (user_dir, layers) {
                 (Some(mut dir), Some(layers)) => {
-                    (dir.commit(&layers, &keep), before, Some(dir))
+                    // Else a file could be half written when it is copied.
+                    let changes = match freezer.freeze() {
+                        Ok(_frozen) => dir.commit(&layers, &keep),
+                        Err(error) => user_dir::not_committed(&error),
+                    };
+                    (changes, before, Some(dir))
                 }
                 (Some(dir), None) => (Changes::default(), before, Some(dir)),
                 (None, _) => {

@@ -96,6 +96,7 @@ impl Run {
             self.state = State::Dying(Some(Outcome::Cancelled), None);
             self.see_death().await;
         }
+        self.commit_rest().await;
     }
 
     /// What its processes held at the end of the last cell, or when it was opened.
