@@ -11,6 +11,8 @@
     reason = "a benchmark may fall over"
 )]
 
+#[path = "stdio/directory.rs"]
+mod directory;
 #[path = "stdio/languages.rs"]
 mod languages;
 #[path = "stdio/sessions.rs"]
@@ -68,6 +70,7 @@ fn main() {
     bench.memory();
     bench.sessions();
     bench.languages();
+    bench.directory();
     bench.others();
     bench.print(has("--json"));
 }

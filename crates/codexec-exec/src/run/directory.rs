@@ -60,8 +60,12 @@ impl Run {
     pub(super) async fn commit_rest(&mut self) {
         let layers = self.home.as_mut().and_then(|home| home.layers.take());
         let artifacts = self.kept.as_ref().and_then(|kept| kept.artifacts.clone());
-        let (Some(layers), Some(mut dir)) = (layers, self.user_dir.take()) else { return };
-        let keep = artifacts.unwrap_or_default().join("after-the-last-reply");
+        let (Some(layers), Some(artifacts), Some(mut dir)) =
+            (layers, artifacts, self.user_dir.take())
+        else {
+            return;
+        };
+        let keep = artifacts.join("after-the-last-reply");
         let committed = blocking(move || Ok(dir.commit(&layers, &keep))).await;
         match committed {
             Ok(changes) if !changes.conflicts.is_empty() => {
