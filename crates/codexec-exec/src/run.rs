@@ -3,6 +3,7 @@ mod death;
 mod directory;
 mod idle;
 mod over;
+mod renewal;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;

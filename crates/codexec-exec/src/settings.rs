@@ -38,6 +38,8 @@ pub struct Settings {
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
     pub files: Files,
+    /// Directories of the user's that guests may be given, with all below them.
+    pub work_dirs: Vec<PathBuf>,
     pub packages: packages::Settings,
 }
 

@@ -93,6 +93,7 @@ impl Parts {
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
             files: self.config.written.clone(),
+            work_dirs: self.config.policy.files.allowed.clone(),
             packages: codexec_exec::packages::Settings {
                 environment: env::for_installers(),
                 ..self.config.packages.clone()
