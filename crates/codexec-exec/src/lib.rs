@@ -7,6 +7,7 @@ mod changes;
 mod clock;
 mod engine;
 mod error;
+mod furnisher;
 mod interpreter;
 mod judge;
 mod nursery;
@@ -25,6 +26,7 @@ mod workers;
 mod zygote;
 
 pub use error::ExecError;
+pub use furnisher::Furnisher;
 pub use interpreter::interpreters;
 pub use run::{Over, Run, Usage};
 pub use settings::{Python, Settings};

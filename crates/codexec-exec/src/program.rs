@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use codexec_sandbox::{Exit, First, FromInit, Program, ToKeeper};
+use codexec_sandbox::{Exit, First, FromInit, NAMESPACES, Program, ToKeeper};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use tokio::net::{UnixDatagram, UnixStream};
@@ -33,6 +33,8 @@ pub(crate) struct Home {
     pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
+    /// The user and the mount namespace of a guest that something can be attached for later.
+    pub(crate) ways: Vec<OwnedFd>,
 }
 
 /// The way to a worker's first process.
@@ -63,25 +65,32 @@ impl Programs {
         let is_session = purpose == Purpose::Session;
         let program = Program { first: self.first.clone(), mounts: targets, is_session };
         let asked = ToKeeper::Program(program);
-        let (init_pid, handles) = keeper.ask_for_worker(&asked, &fds).await?;
+        let handles = keeper.ask_for_worker(&asked, &fds).await?;
+        let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
         let init = Init(UnixDatagram::from_std(handles.packets()?)?);
         let handles = Handles::new(handles);
         let mut shown = init.ready().await?.into_iter();
         let workspace = shown.next().ok_or_else(babble)?;
-        let mut roots = vec![init_pid];
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (Output::new(out)?, Output::new(err)?);
         let is_fetching = matches!(self.first, First::Fetches(_));
         let listener = if is_fetching { shown.next() } else { None };
-        let mut home = Home { init, out, err, workspace, guest: None, listener, used: None };
+        let entrance: Vec<OwnedFd> = shown.collect();
+        let mut home =
+            Home { init, out, err, workspace, guest: None, listener, used: None, ways: Vec::new() };
         let Some(nursery) = nursery else {
+            home.ways = entrance;
             return Ok(Worker { socket, handles, home: Some(home), roots });
         };
-        let entrance: Vec<OwnedFd> = shown.collect();
         let born = nursery.fork(purpose, own, &entrance).await?.map_err(ExecError::Sandbox)?;
-        roots.push(born.pid);
-        home.guest = born.pidfd;
+        roots.extend(born.pid());
+        home.guest = is_session.then_some(born.pidfd);
+        // Its user and its mount namespace, as a guest that is started at once has them.
+        let at = |name: &str| NAMESPACES.iter().position(|other| *other == name);
+        let is_way = |index: usize| Some(index) == at("user") || Some(index) == at("mnt");
+        let ways = entrance.into_iter().enumerate().filter(|(index, _)| is_way(*index));
+        home.ways = ways.map(|(_, fd)| fd).collect();
         let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.
         drop(theirs);

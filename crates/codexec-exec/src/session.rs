@@ -10,13 +10,14 @@ use codexec_sandbox::Wanted;
 use codexec_types::{Admitted, Job, Json};
 
 use crate::engine::Engine;
+use crate::pool::Machine;
 use crate::slot::{Furnishing, Purpose};
 use crate::user_dir::UserDir;
 use crate::zygote::blocking;
 use crate::{ExecError, Run, Workers};
 
-/// Where guests find the packages of their session.
-const PACKAGES: &str = "/box/packages";
+/// Where guests find the packages of their session, or of their execution.
+pub(crate) const PACKAGES: &str = "/box/packages";
 
 impl Workers {
     /// Opens a session in the language and directory of this request, whose code is not run: cells
@@ -40,7 +41,8 @@ impl Workers {
             mounts.extend(its_mounts);
         }
         if let (Some(packages), false) = (packages, engine == Engine::Js) {
-            mounts.push((PathBuf::from(PACKAGES), self.shown(packages).await?));
+            let mount = mount_read_only(&self.0.machine, packages).await?;
+            mounts.push((PathBuf::from(PACKAGES), mount));
         }
         let slot = slot.furnished(Furnishing { purpose: Purpose::Session, mounts }).await?;
         let limits = admitted.limits();
@@ -63,18 +65,21 @@ impl Workers {
         });
         Ok(run)
     }
+}
 
-    /// A directory of ours as a mount that nothing can be written to.
-    async fn shown(&self, path: PathBuf) -> Result<OwnedFd, ExecError> {
-        let mounter = self.0.machine.mounter().await?;
-        blocking(move || {
-            let found = fs::metadata(&path)?;
-            let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
-            let (device, inode, protected) = (found.dev(), found.ino(), Vec::new());
-            let wanted = Wanted { path, device, inode, is_writable: false, owner, protected };
-            let mount = mounter.mount(&wanted)?.into_iter().next();
-            mount.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidData).into())
-        })
-        .await
-    }
+/// A directory of ours as a mount that nothing can be written to.
+pub(crate) async fn mount_read_only(
+    machine: &Machine,
+    path: PathBuf,
+) -> Result<OwnedFd, ExecError> {
+    let mounter = machine.mounter().await?;
+    blocking(move || {
+        let found = fs::metadata(&path)?;
+        let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
+        let (device, inode, protected) = (found.dev(), found.ino(), Vec::new());
+        let wanted = Wanted { path, device, inode, is_writable: false, owner, protected };
+        let mount = mounter.mount(&wanted)?.into_iter().next();
+        mount.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidData).into())
+    })
+    .await
 }

@@ -23,6 +23,23 @@ pub(crate) enum ToZygote {
     Enter(Launch),
     /// Start this program in the room, with the socket beside this as its standard input.
     Start(Command),
+    /// Attach a mount in a worker that runs. Beside this: the user and the mount namespace of the
+    /// worker, the mount, and a socket for [`Attached`].
+    Attach { target: PathBuf },
+}
+
+/// The answer to [`ToZygote::Attach`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Attached {
+    Done,
+    Failed { errno: i32 },
+}
+
+/// What a program says that could not be started by [`ToZygote::Start`].
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unstarted {
+    Broken(Broken),
 }
 
 /// What a zygote says to [`ToZygote::Enter`].
@@ -91,7 +108,8 @@ pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "c
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromInit {
     /// All walls stand. Beside this: the workspace; then, for a guest that fetches, its
-    /// listener; for one that enters, the namespaces and, if it is in force, the Landlock ruleset.
+    /// listener; for one that is started at once, its user and its mount namespace; for one that
+    /// enters, all namespaces and, if it is in force, the Landlock ruleset.
     Ready,
     Broken(Broken),
     /// The guest's first process has ended; as `wait` tells it.
@@ -102,18 +120,15 @@ pub enum FromInit {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromKeeper {
-    /// I am here, with this process id; put me into my cgroups.
-    Hello {
-        pid: i32,
-    },
+    /// I am here; put me into my cgroups. My pidfd is beside this: in another process namespace
+    /// my process id would be another.
+    Hello,
     Built {
         missing: Vec<Missing>,
     },
     Broken(Broken),
     /// The worker's socket and its pidfd are beside this.
-    Spawned {
-        pid: i32,
-    },
+    Spawned,
     /// The worker and everything it started are dead and reaped.
     Exited(Exit),
 }
