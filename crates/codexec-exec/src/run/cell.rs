@@ -17,6 +17,7 @@ use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
 use crate::changes::{self, Files};
 use crate::clock::Clock;
 use crate::judge::Evidence;
+use crate::slot::Busy;
 use crate::watch::Roots;
 use crate::zygote;
 
@@ -161,10 +162,12 @@ impl Run {
         match ending {
             CellEnding::Returned(value) => Outcome::Returned(value),
             CellEnding::Threw(thrown) if self.home.is_none() => self.evidence().of_cell(thrown),
-            CellEnding::Threw(thrown) if thrown.code == ThrownCode::MemoryLimit => {
-                Outcome::Stopped(Limit::Memory)
+            CellEnding::Threw(thrown) => {
+                let peak_bytes = self.usage.peak_memory_bytes;
+                let ran_out_of_memory = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
+                Evidence { peak_bytes, ran_out_of_memory, ..self.evidence() }
+                    .thrown_by_program(thrown)
             }
-            CellEnding::Threw(thrown) => Outcome::Threw(thrown),
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
             // Nobody told it to.

@@ -43,3 +43,4 @@ mod trust;
 mod types;
 mod upstreams;
 mod world;
+mod zygotes;
