@@ -55,6 +55,8 @@ pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, B
     walls.own_names(&launch.hostname)?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
     walls.own_processes()?;
+    // Each worker makes rules of its own; whether there are any is the same for all of them.
+    walls.raise(Layer::Landlock, "make the rules", || ruleset::for_programs(None).map(drop))?;
     // Programs that live in the room have our user id, and must not look into this process.
     walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
     Ok(walls.missing)

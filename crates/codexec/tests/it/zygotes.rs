@@ -172,7 +172,8 @@ def attempt(work):
     except OSError as error: return errno.errorcode[error.errno]
 signal.signal(signal.SIGIO, signal.SIG_IGN)
 folder = os.open("/usr/bin", os.O_RDONLY)
-own = os.open("/box/work/own", os.O_RDWR | os.O_CREAT)
+own = os.open("own", os.O_RDWR | os.O_CREAT)
+os.unlink("own")
 [name(libc.inotify_init()), name(libc.inotify_init1(0)), name(libc.inotify_add_watch(0, b"/usr/bin", 1)),
  name(libc.fanotify_init(0, 0)), attempt(lambda: fcntl.fcntl(folder, fcntl.F_NOTIFY, fcntl.DN_ACCESS)),
  attempt(lambda: fcntl.fcntl(own, fcntl.F_SETLEASE, fcntl.F_WRLCK)),
@@ -190,6 +191,7 @@ const changed = new Promise((told) => fs.watchFile("own", { interval: 20 }, (now
 fs.writeFileSync("own", "22");
 const size = await changed;
 fs.unwatchFile("own");
+fs.unlinkSync("own");
 [watched, size]
 "#;
     assert_eq!(run(&mut client, "node", node).fine(), r#"["ENOSYS",2]"#);
