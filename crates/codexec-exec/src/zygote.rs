@@ -24,7 +24,8 @@ impl Zygote {
         match engine {
             Engine::Js => {
                 let (program, role) = (settings.program.clone(), settings.role);
-                let link = blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
+                let link =
+                    blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
                 let memory_bytes = settings.limits.memory_bytes;
                 let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })

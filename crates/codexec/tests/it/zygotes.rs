@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, keep_settings};
+use crate::support::{Client, Said, command, keep_settings};
 
 /// Looks around in whichever process imports it, and keeps what it saw.
 const OBSERVER: &str = r#"
@@ -58,7 +58,7 @@ fn configure(command: &mut Command, settings: &str) {
     keep_settings(&home, settings);
 }
 
-fn run(client: &mut Client, language: &str, code: &str) -> crate::support::Said {
+fn run(client: &mut Client, language: &str, code: &str) -> Said {
     client.call("execute_code", &json!({"language": language, "code": code}))
 }
 
@@ -111,15 +111,21 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 fn without_landlock(command: &mut Command) {
     let mut outer = Command::new("python3");
-    outer.arg("-c").arg(WITHOUT_LANDLOCK).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
+    outer.arg("-c").arg(WITHOUT_LANDLOCK);
+    wrap(&mut outer, command);
+    *command = outer;
+}
+
+/// Lets `outer` start `inner`.
+fn wrap(outer: &mut Command, inner: &Command) {
+    outer.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
         match value {
             Some(value) => outer.env(name, value),
             None => outer.env_remove(name),
         };
     }
-    outer.current_dir(command.get_current_dir().expect("set"));
-    *command = outer;
+    outer.current_dir(inner.get_current_dir().expect("set"));
 }
 
 /// THREAT[ZYG-2]
@@ -130,7 +136,7 @@ fn zyg_2_a_guest_that_signals_its_group_reaches_only_itself() {
         command.args(["--toolset", "codexec"]);
         without_landlock(command);
     });
-    let value = |said: crate::support::Said| -> Value {
+    let value = |said: Said| -> Value {
         serde_json::from_str(&said.text).unwrap_or_else(|_| panic!("not JSON: {}", said.text))
     };
     let start = json!({"language": "python"});
@@ -152,10 +158,12 @@ fn zyg_2_a_guest_that_signals_its_group_reaches_only_itself() {
         assert_eq!(ran["success"], false, "{language}: {ran}");
         assert_eq!(ran["error_code"], "CRASHED", "{language}: {ran}");
     }
-    let ran = value(run(&mut client, "python", "import os\n[os.getpgrp(), os.getsid(0), os.getpid()]"));
+    let ran =
+        value(run(&mut client, "python", "import os\n[os.getpgrp(), os.getsid(0), os.getpid()]"));
     let ids = ran["result"].as_array().expect("three numbers");
     assert!(ids.iter().all(|id| *id == ids[2]), "{ran}");
-    let log = value(client.call("get_execution_log", &json!({"execution_id": ran["execution_id"]})));
+    let log =
+        value(client.call("get_execution_log", &json!({"execution_id": ran["execution_id"]})));
     let layers = log["sandbox_layers"].to_string();
     assert!(layers.contains("-landlock"), "the machine was to have none: {layers}");
     let sent = send(&mut client, &kept, "x + 1");
@@ -212,4 +220,28 @@ fn zyg_4_a_guest_cannot_say_that_its_memory_ran_out() {
     let full = "kept = bytearray(450 << 20)\nbytes(1 << 60)";
     let said = run(&mut client, "python", full);
     assert!(said.text.starts_with("MEMORY_LIMIT"), "{}", said.text);
+}
+
+/// What a container without user namespaces is like.
+#[test]
+fn all_languages_run_where_the_layer_user_is_lowered_and_cannot_be_had() {
+    let home = tempfile::tempdir().expect("a folder");
+    keep_settings(home.path(), "[sandbox]\nlowered = ['user']\n");
+    for (language, code) in [
+        ("typescript", "return 6 * 7"),
+        ("python", "6 * 7"),
+        ("node", "6 * 7"),
+        ("bash", "echo 42"),
+    ] {
+        let mut inner = command(home.path());
+        inner.args(["exec", "--language", language, code]);
+        let narrow = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\"";
+        let mut outer = Command::new("unshare");
+        outer.args(["--user", "--map-root-user", "sh", "-c", narrow, "sh"]);
+        wrap(&mut outer, &inner);
+        let output = outer.output().expect("unshare");
+        let said =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert_eq!(said[0].trim(), "42", "{language}: {said:?}");
+    }
 }

@@ -101,7 +101,10 @@ fn pkg_7_what_code_of_a_session_installs_is_there_for_that_session_only() {
     let session = seed.session("python");
     let install = "await packages.install('good', 'python')\nimport good\nprint(good.VERSION)";
     assert_eq!(seed.cell(&session, install), "1.1\n");
-    assert_eq!(seed.cell(&session, "print(good.__file__)"), "/box/packages/python/good/__init__.py\n");
+    assert_eq!(
+        seed.cell(&session, "print(good.__file__)"),
+        "/box/packages/python/good/__init__.py\n"
+    );
     let look = "import importlib.util\nprint(importlib.util.find_spec('good') is None)";
     let other = seed.session("python");
     assert_eq!(seed.cell(&other, look), "True\n");
