@@ -51,16 +51,43 @@ impl Evidence {
             },
             _ if self.ran_out_of_memory => Outcome::Stopped(Limit::Memory),
             (code, 0) => match claim {
-                Some(Claim::Threw(thrown)) if thrown.code == ThrownCode::MemoryLimit => {
-                    Outcome::Stopped(Limit::Memory)
-                }
-                Some(Claim::Threw(thrown)) => Outcome::Threw(thrown),
+                Some(Claim::Threw(thrown)) => self.thrown_by_program(thrown),
                 Some(Claim::Returned(_)) | None => Outcome::Exited { code },
             },
             (_, SIGXCPU) => Outcome::Stopped(Limit::Cpu),
             (_, SIGXFSZ) => Outcome::Stopped(Limit::Disk),
             (_, signal) => Outcome::Crashed(Crash::Killed { signal }),
         }
+    }
+
+    /// What a program threw, at its end or at the end of a cell.
+    ///
+    /// THREAT[ZYG-4]: that its memory ran out is the host's to say. A program that says so itself,
+    /// with its memory not full, has thrown an error like any other.
+    pub(crate) fn thrown_by_program(&self, thrown: Thrown) -> Outcome {
+        match thrown.code {
+            ThrownCode::MemoryLimit if self.ran_out_of_memory || self.is_full() => {
+                Outcome::Stopped(Limit::Memory)
+            }
+            ThrownCode::MemoryLimit => {
+                Outcome::Threw(Thrown { code: ThrownCode::RuntimeError, ..thrown })
+            }
+            ThrownCode::SyntaxError
+            | ThrownCode::TranspileError
+            | ThrownCode::RuntimeError
+            | ThrownCode::SerializationError
+            | ThrownCode::InvalidArgs
+            | ThrownCode::ServerNotAllowed
+            | ThrownCode::ToolNotAllowed
+            | ThrownCode::ToolNotFound
+            | ThrownCode::ToolQuarantined
+            | ThrownCode::UpstreamError => Outcome::Threw(thrown),
+        }
+    }
+
+    /// True if the guest has held most of its memory, as the host measured it.
+    fn is_full(&self) -> bool {
+        self.peak_bytes >= self.memory_bytes / 4 * 3
     }
 
     /// For a cell of our own engine, which goes on.
@@ -72,7 +99,7 @@ impl Evidence {
     fn thrown(&self, thrown: Thrown) -> Outcome {
         // An engine without memory for an error object throws null, as any guest may, or loses
         // the promise that it was about to settle.
-        let is_full = self.peak_bytes >= self.memory_bytes / 4 * 3;
+        let is_full = self.is_full();
         let is_out = match thrown.code {
             ThrownCode::MemoryLimit => true,
             ThrownCode::RuntimeError => {

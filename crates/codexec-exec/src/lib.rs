@@ -8,6 +8,7 @@ mod engine;
 mod error;
 mod files;
 mod freeze;
+mod furnisher;
 mod interpreter;
 mod judge;
 mod nursery;
@@ -26,6 +27,7 @@ mod workers;
 mod zygote;
 
 pub use error::ExecError;
+pub use furnisher::Furnisher;
 pub use interpreter::interpreters;
 pub use run::{Over, Run, Usage};
 pub use settings::{Files, Python, Settings};

@@ -5,14 +5,17 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use codexec_sandbox::{Broken, Exit, KeeperLink, ZygoteLink, receive_packet, send_packet};
+use codexec_sandbox::{
+    Broken, Exit, KeeperLink, ZygoteLink, process_id, receive_packet, send_packet,
+};
 use serde::Deserialize;
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 use tokio::time::timeout;
 
+use crate::ExecError;
 use crate::interpreter::PythonZygote;
-use crate::slot::Purpose;
+use crate::slot::{Purpose, timed_out};
 
 /// Importing what is to be there from the start may take long, the first time.
 const WARM_UP: Duration = Duration::from_secs(60);
@@ -24,24 +27,22 @@ pub(crate) struct WarmZygote(UnixDatagram);
 /// A fork of it that belongs to one slot.
 pub(crate) struct Nursery {
     socket: UnixDatagram,
+    /// Its process id on the host.
     pub(crate) pid: i32,
 }
 
 /// A guest that was forked.
 pub(crate) struct Born {
-    /// Its process id on the host.
-    pub(crate) pid: i32,
-    /// For a session, which is interrupted by it. Made by the guest's parent, so that it is the
-    /// guest's and no later process's.
-    pub(crate) pidfd: Option<OwnedFd>,
+    /// Made by the guest's parent, so that it is the guest's and no later process's.
+    pub(crate) pidfd: OwnedFd,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Said {
     Ready,
-    Hello(i32),
-    Spawned(i32),
+    Hello,
+    Spawned,
     Broken(Broken),
     Ended(Ended),
 }
@@ -54,12 +55,17 @@ struct Ended {
 }
 
 impl WarmZygote {
-    pub(crate) async fn start(link: &ZygoteLink, python: &PythonZygote) -> io::Result<WarmZygote> {
+    pub(crate) async fn start(
+        link: &ZygoteLink,
+        python: &PythonZygote,
+    ) -> Result<WarmZygote, ExecError> {
         let socket = socket(link.start_program(python.command.clone())?)?;
-        send_packet(socket.as_fd(), &python.message, &[])?;
-        match timeout(WARM_UP, hear(&socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
+        // A program whose walls do not stand has said so, and is gone.
+        let _ = send_packet(socket.as_fd(), &python.message, &[]);
+        match timeout(WARM_UP, hear(&socket)).await.map_err(|_| timed_out())?? {
             Said::Ready => Ok(WarmZygote(socket)),
-            Said::Hello(_) | Said::Spawned(_) | Said::Broken(_) | Said::Ended(_) => Err(babble()),
+            Said::Broken(broken) => Err(ExecError::Sandbox(broken)),
+            Said::Hello | Said::Spawned | Said::Ended(_) => Err(babble().into()),
         }
     }
 
@@ -69,9 +75,12 @@ impl WarmZygote {
         let ours = std::os::unix::net::UnixDatagram::from(ours);
         ours.set_nonblocking(true)?;
         let socket = UnixDatagram::from_std(ours)?;
-        match timeout(STEP, hear(&socket)).await.map_err(|_| io::ErrorKind::TimedOut)?? {
-            Said::Hello(pid) => Ok(Nursery { socket, pid }),
-            Said::Ready | Said::Spawned(_) | Said::Broken(_) | Said::Ended(_) => Err(babble()),
+        match timeout(STEP, hear_all(&socket)).await.map_err(|_| timed_out())?? {
+            (Said::Hello, beside) => {
+                let pid = beside.first().and_then(|pidfd| process_id(pidfd.as_fd()));
+                Ok(Nursery { socket, pid: pid.ok_or_else(babble)? })
+            }
+            (Said::Ready | Said::Spawned | Said::Broken(_) | Said::Ended(_), _) => Err(babble()),
         }
     }
 }
@@ -93,10 +102,13 @@ impl Nursery {
         };
         send_packet(self.socket.as_fd(), &asked, &fds)?;
         let heard = timeout(STEP, hear_all(&self.socket)).await;
-        match heard.map_err(|_| io::ErrorKind::TimedOut)?? {
-            (Said::Spawned(pid), beside) => Ok(Ok(Born { pid, pidfd: beside.into_iter().next() })),
+        match heard.map_err(|_| timed_out())?? {
+            (Said::Spawned, beside) => {
+                let pidfd = beside.into_iter().next().ok_or_else(babble)?;
+                Ok(Ok(Born { pidfd }))
+            }
             (Said::Broken(broken), _) => Ok(Err(broken)),
-            (Said::Ready | Said::Hello(_) | Said::Ended(_), _) => Err(babble()),
+            (Said::Ready | Said::Hello | Said::Ended(_), _) => Err(babble()),
         }
     }
 
@@ -106,8 +118,15 @@ impl Nursery {
             Said::Ended(Ended { status, cpu_us, peak_bytes }) => {
                 Ok((status, Exit { code: None, signal: None, cpu_us, peak_bytes }))
             }
-            Said::Ready | Said::Hello(_) | Said::Spawned(_) | Said::Broken(_) => Err(babble()),
+            Said::Ready | Said::Hello | Said::Spawned | Said::Broken(_) => Err(babble()),
         }
+    }
+}
+
+impl Born {
+    /// Its process id on the host, unless it is gone.
+    pub(crate) fn pid(&self) -> Option<i32> {
+        process_id(self.pidfd.as_fd())
     }
 }
 

@@ -51,6 +51,8 @@ pub use settings::{Pattern, Settings, VARIABLES};
 const MAX_INSTALLS: usize = 2;
 /// How often it is looked whether another server's install is done.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long an install may take to put its files where they belong.
+const LAST_STEP: Duration = Duration::from_secs(10);
 /// What is shown of an installer's own words.
 const OUTPUT_BYTES: usize = 16 << 10;
 const MAX_FILES: u64 = 100_000;
@@ -108,6 +110,19 @@ impl Packages {
     /// `root` is for [`Target::Session`]. Blocks.
     pub fn folder_for_session(root: &Path) -> io::Result<PathBuf> {
         Folder::at(root).shown()?.canonicalize()
+    }
+
+    /// Removes the folder of a session or of an execution, with the packages in it. An install
+    /// that is just putting its files there is waited for. Blocks.
+    pub fn remove_folder(root: &Path) -> io::Result<()> {
+        let folder = Folder::at(root);
+        let until = std::time::Instant::now() + LAST_STEP;
+        let mut lock = folder.lock()?;
+        while lock.is_none() && std::time::Instant::now() < until {
+            std::thread::sleep(LOOK);
+            lock = folder.lock()?;
+        }
+        std::fs::remove_dir_all(root)
     }
 
     /// Installs one package with all that it needs. `progress` hears what the installer says, a

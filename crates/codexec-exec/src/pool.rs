@@ -160,6 +160,10 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
+    pub(crate) fn machine(&self) -> &Arc<Machine> {
+        &self.pool.machine
+    }
+
     /// Puts a fresh worker into the slot, off the path of the answer.
     ///
     /// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.

@@ -89,12 +89,12 @@ impl Programs {
         let is_session = purpose == Purpose::Session;
         let program = Program { first: self.first.clone(), mounts: targets, is_session };
         let asked = ToKeeper::Program(program);
-        let (init_pid, handles) = keeper.ask_for_worker(&asked, &fds).await?;
+        let handles = keeper.ask_for_worker(&asked, &fds).await?;
+        let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
         let init = Init(UnixDatagram::from_std(handles.packets()?)?);
         let handles = Handles::new(handles);
         let mut shown = init.ready().await?.into_iter();
         let workspace = shown.next().ok_or_else(babble)?;
-        let mut roots = vec![init_pid];
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (Output::new(out)?, Output::new(err)?);
@@ -106,6 +106,7 @@ impl Programs {
             }
             _ => None,
         };
+        let namespaces: Vec<OwnedFd> = shown.collect();
         let mut home = Home {
             init,
             out,
@@ -121,10 +122,9 @@ impl Programs {
         let Some(nursery) = nursery else {
             return Ok(Worker { socket, handles, home: Some(home), roots });
         };
-        let entrance: Vec<OwnedFd> = shown.collect();
-        let born = nursery.fork(purpose, own, &entrance).await?.map_err(ExecError::Sandbox)?;
-        roots.push(born.pid);
-        home.guest = born.pidfd;
+        let born = nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
+        roots.extend(born.pid());
+        home.guest = is_session.then_some(born.pidfd);
         let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.
         drop(theirs);
@@ -134,6 +134,12 @@ impl Programs {
 }
 
 impl Home {
+    /// The user and the mount namespace of a guest that something can be attached for.
+    pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
+        let Entrance { user, mounts, .. } = self.entrance.as_ref()?;
+        Some(user.try_clone().and_then(|user| Ok((user, mounts.try_clone()?))))
+    }
+
     /// Has the keeper show the living worker this directory, at `/box/work` and at its real path.
     /// `lower` is its mount. Once in a worker's life.
     pub(crate) async fn mount(

@@ -7,9 +7,10 @@ mod renewal;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_sandbox::Posture;
+use codexec_sandbox::{Posture, ZygoteLink};
 use codexec_types::{
     Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Json, Language, Limit,
     Limits, Outcome, Stream, ToGuest,
@@ -21,7 +22,7 @@ use crate::clock::Clock;
 use crate::files::WorkspaceFiles;
 use crate::judge::Claim;
 use crate::output::written;
-use crate::pool::Hold;
+use crate::pool::{Hold, Machine};
 use crate::program::Home;
 use crate::slot::{Busy, Handles, Slot, Worker};
 use crate::user_dir::UserDir;
@@ -235,6 +236,16 @@ impl Run {
 
     pub fn posture(&self) -> &Posture {
         &self.posture
+    }
+
+    /// What the worker was made by.
+    pub(crate) fn behind(&self) -> Option<(Arc<Machine>, Arc<ZygoteLink>)> {
+        let zygote = Arc::clone(&self.busy.as_ref()?.base.zygote);
+        Some((Arc::clone(self.hold.machine()), zygote))
+    }
+
+    pub(crate) fn home_mut(&mut self) -> Option<&mut Home> {
+        self.home.as_mut()
     }
 
     async fn listen(&mut self) -> Option<Event> {

@@ -10,12 +10,13 @@ use codexec_sandbox::Wanted;
 use codexec_types::{Admitted, Job, Json};
 
 use crate::engine::Engine;
+use crate::pool::Machine;
 use crate::slot::{Furnishing, Purpose};
 use crate::zygote::blocking;
 use crate::{ExecError, Run, Workers};
 
-/// Where guests find the packages of their session.
-const PACKAGES: &str = "/box/packages";
+/// Where guests find the packages of their session, or of their execution.
+pub(crate) const PACKAGES: &str = "/box/packages";
 
 impl Workers {
     /// Opens a session in the language and directory of this request, whose code is not run: cells
@@ -34,7 +35,8 @@ impl Workers {
         let slot = pool.slot().await?;
         let mut mounts = Vec::new();
         if let (Some(packages), false) = (packages, engine == Engine::Js) {
-            mounts.push((PathBuf::from(PACKAGES), self.shown(packages).await?));
+            let mount = mount_read_only(&self.0.machine, packages).await?;
+            mounts.push((PathBuf::from(PACKAGES), mount));
         }
         let slot = slot.furnished(Furnishing { purpose: Purpose::Session, mounts }).await?;
         let (slot, dir) = match admitted.working_dir() {
@@ -61,16 +63,19 @@ impl Workers {
         });
         Ok(run)
     }
+}
 
-    /// A directory of ours as a mount that nothing can be written to.
-    async fn shown(&self, path: PathBuf) -> Result<OwnedFd, ExecError> {
-        let mounter = self.0.machine.mounter().await?;
-        blocking(move || {
-            let found = fs::metadata(&path)?;
-            let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
-            let (device, inode) = (found.dev(), found.ino());
-            Ok(mounter.mount(&Wanted { path, device, inode, owner })?)
-        })
-        .await
-    }
+/// A directory of ours as a mount that nothing can be written to.
+pub(crate) async fn mount_read_only(
+    machine: &Machine,
+    path: PathBuf,
+) -> Result<OwnedFd, ExecError> {
+    let mounter = machine.mounter().await?;
+    blocking(move || {
+        let found = fs::metadata(&path)?;
+        let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
+        let (device, inode) = (found.dev(), found.ino());
+        Ok(mounter.mount(&Wanted { path, device, inode, owner })?)
+    })
+    .await
 }

@@ -2,13 +2,14 @@
 //! walls.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
     Broken, Cgroups, Exit, FromKeeper, Group, Missing, Overlay, OverlayRequest, Posture, ToKeeper,
-    WorkerHandles, confined,
+    WorkerHandles, ZygoteLink, confined, process_id,
 };
 use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
@@ -40,6 +41,8 @@ pub(crate) struct Base {
     pub(crate) group: Option<Group>,
     pub(crate) posture: Posture,
     programs: Option<Programs>,
+    /// What its keeper came from.
+    pub(crate) zygote: Arc<ZygoteLink>,
     /// When its room was made, as its pool counts time.
     time: u64,
 }
@@ -115,7 +118,8 @@ impl Slot {
         cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
         let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
-        let FromKeeper::Hello { pid } = keeper.says().await?.0 else { return Err(babble()) };
+        let (FromKeeper::Hello, beside) = keeper.says().await? else { return Err(babble()) };
+        let pid = beside.first().and_then(|pidfd| process_id(pidfd.as_fd())).ok_or_else(babble)?;
         let nursery = match &zygote.warm {
             Some(warm) => Some(warm.nursery().await?),
             None => None,
@@ -137,14 +141,15 @@ impl Slot {
         match keeper.says().await?.0 {
             FromKeeper::Built { missing } => posture.missing.extend(missing),
             FromKeeper::Broken(broken) => return Err(ExecError::Sandbox(broken)),
-            FromKeeper::Hello { .. }
-            | FromKeeper::Spawned { .. }
+            FromKeeper::Hello
+            | FromKeeper::Spawned
             | FromKeeper::Mounted { .. }
             | FromKeeper::NotMounted(_)
             | FromKeeper::Exited(_) => return Err(babble()),
         }
         let programs = zygote.first.clone().map(Programs::new);
-        Base { keeper, nursery, group, posture, programs, time: 0 }
+        let zygote = Arc::clone(&zygote.link);
+        Base { keeper, nursery, group, posture, programs, zygote, time: 0 }
             .filled(Furnishing::default())
             .await
     }
@@ -256,10 +261,10 @@ impl Busy {
                     FromKeeper::Exited(exit) => break exit,
                     // For a mount that is not waited for any more.
                     FromKeeper::Mounted { .. } | FromKeeper::NotMounted(_) => {}
-                    FromKeeper::Hello { .. }
+                    FromKeeper::Hello
                     | FromKeeper::Built { .. }
                     | FromKeeper::Broken(_)
-                    | FromKeeper::Spawned { .. } => return Err(io::ErrorKind::InvalidData.into()),
+                    | FromKeeper::Spawned => return Err(io::ErrorKind::InvalidData.into()),
                 },
             }
         };
@@ -340,26 +345,27 @@ async fn group(
 
 impl Keeper {
     async fn spawn(&self) -> Result<Worker, ExecError> {
-        let (pid, handles) = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
+        let handles = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
         let socket = UnixStream::from_std(handles.stream()?)?;
-        let (handles, roots) = (Handles(Some(handles)), vec![pid]);
+        let roots = handles.process_id().into_iter().collect();
+        let handles = Handles(Some(handles));
         let mut worker = Worker { socket, handles, home: None, roots };
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
     }
 
-    /// A new worker's first process id and our hold on it.
+    /// Our hold on a new worker.
     pub(crate) async fn ask_for_worker(
         &self,
         what: &ToKeeper,
         fds: &[BorrowedFd<'_>],
-    ) -> Result<(i32, WorkerHandles), ExecError> {
+    ) -> Result<WorkerHandles, ExecError> {
         what.send(&self.0, fds)?;
         match self.says().await? {
-            (FromKeeper::Spawned { pid }, fds) => Ok((pid, WorkerHandles::new(fds)?)),
+            (FromKeeper::Spawned, fds) => Ok(WorkerHandles::new(fds)?),
             (FromKeeper::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
             (
-                FromKeeper::Hello { .. }
+                FromKeeper::Hello
                 | FromKeeper::Built { .. }
                 | FromKeeper::Mounted { .. }
                 | FromKeeper::NotMounted(_)
@@ -383,10 +389,10 @@ impl Keeper {
             (FromKeeper::NotMounted(broken), _) => Err(not_mounted(&path, &broken).into()),
             (FromKeeper::Exited(exit), _) => Err(NotMounted::WorkerEnded(exit)),
             (
-                FromKeeper::Hello { .. }
+                FromKeeper::Hello
                 | FromKeeper::Built { .. }
                 | FromKeeper::Broken(_)
-                | FromKeeper::Spawned { .. },
+                | FromKeeper::Spawned,
                 _,
             ) => Err(babble().into()),
         }

@@ -1,6 +1,7 @@
 //! What workers of one engine come from.
 
 use std::io;
+use std::sync::Arc;
 
 use codexec_sandbox::{First, Launch, Missing, ZygoteLink};
 
@@ -9,7 +10,7 @@ use crate::nursery::WarmZygote;
 use crate::{ExecError, Settings, interpreter};
 
 pub(crate) struct Zygote {
-    pub(crate) link: ZygoteLink,
+    pub(crate) link: Arc<ZygoteLink>,
     pub(crate) launch: Launch,
     pub(crate) missing: Vec<Missing>,
     /// What its workers hold; `None` for our own engine.
@@ -23,7 +24,8 @@ impl Zygote {
         match engine {
             Engine::Js => {
                 let (program, role) = (settings.program.clone(), settings.role);
-                let link = blocking(move || Ok(ZygoteLink::start(&program, role)?)).await?;
+                let link =
+                    blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
                 let memory_bytes = settings.limits.memory_bytes;
                 let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
@@ -38,15 +40,18 @@ impl Zygote {
             let found = interpreter::find(engine, &settings)?;
             let link = ZygoteLink::start(&settings.program, settings.programs_role)?;
             let missing = link.enter(&found.launch)?.map_err(ExecError::Sandbox)?;
-            Ok((link, found, missing))
+            Ok((Arc::new(link), found, missing))
         })
         .await?;
         let warm = match &found.python {
             Some(python) => {
                 let warm = WarmZygote::start(&link, python).await;
-                Some(warm.map_err(|error| {
-                    let name = &found.name;
-                    ExecError::Interpreter(format!("{name} does not start in the sandbox: {error}"))
+                Some(warm.map_err(|error| match error {
+                    ExecError::Start(error) => ExecError::Interpreter(format!(
+                        "{} does not start in the sandbox: {error}",
+                        found.name
+                    )),
+                    other => other,
                 })?)
             }
             None => None,

@@ -23,6 +23,23 @@ pub(crate) enum ToZygote {
     Enter(Launch),
     /// Start this program in the room, with the socket beside this as its standard input.
     Start(Command),
+    /// Attach a mount in a worker that runs. Beside this: the user and the mount namespace of the
+    /// worker, the mount, and a socket for [`Attached`].
+    Attach { target: PathBuf },
+}
+
+/// The answer to [`ToZygote::Attach`].
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Attached {
+    Done,
+    Failed { errno: i32 },
+}
+
+/// What a program says that could not be started by [`ToZygote::Start`].
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Unstarted {
+    Broken(Broken),
 }
 
 /// What a zygote says to [`ToZygote::Enter`].
@@ -133,18 +150,15 @@ pub enum FromInit {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromKeeper {
-    /// I am here, with this process id; put me into my cgroups.
-    Hello {
-        pid: i32,
-    },
+    /// I am here; put me into my cgroups. My pidfd is beside this: in another process namespace
+    /// my process id would be another.
+    Hello,
     Built {
         missing: Vec<Missing>,
     },
     Broken(Broken),
     /// The worker's socket and its pidfd are beside this.
-    Spawned {
-        pid: i32,
-    },
+    Spawned,
     /// The worker sees the user's directory. Beside this, for the first time: the stage, which is
     /// the mount namespace to make renewals in, and the directory that holds the upper layers, if
     /// there are any.

@@ -1,16 +1,19 @@
 //! The host's side: starting the zygote, asking it for keepers, and reading what they say.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::control::{self, Command as Started, FromZygote, ToZygote};
+use crate::control::{self, Attached, Command as Started, FromZygote, ToZygote};
 use crate::worker::CONFINED;
 use crate::{Broken, Launch, Layer, Missing, sys};
+
+/// How long a zygote may take to attach a mount.
+const ATTACH: Duration = Duration::from_secs(10);
 
 /// The host's hold on a zygote. Dropping it ends the zygote; its keepers end when their own
 /// links are dropped.
@@ -55,12 +58,32 @@ impl ZygoteLink {
     }
 
     pub fn keeper(&self) -> io::Result<KeeperLink> {
-        self.ask(&ToZygote::Keeper)
+        self.ask(&ToZygote::Keeper, &[])
     }
 
     /// Starts a program in the room, with a packet socket to us as its standard input.
     pub fn start_program(&self, program: Started) -> io::Result<KeeperLink> {
-        self.ask(&ToZygote::Start(program))
+        self.ask(&ToZygote::Start(program), &[])
+    }
+
+    /// Attaches `mount` at `target` in a worker that runs, whose user and mount namespaces these
+    /// are. Blocks.
+    pub fn attach(
+        &self,
+        namespaces: [BorrowedFd<'_>; 2],
+        mount: BorrowedFd<'_>,
+        target: &Path,
+    ) -> io::Result<()> {
+        let [user, mounts] = namespaces;
+        let asked = ToZygote::Attach { target: target.to_owned() };
+        let answer = self.ask(&asked, &[user, mounts, mount])?;
+        answer.0.set_nonblocking(false)?;
+        answer.0.set_read_timeout(Some(ATTACH))?;
+        match control::receive(answer.as_fd())? {
+            Some((Attached::Done, _)) => Ok(()),
+            Some((Attached::Failed { errno }, _)) => Err(io::Error::from_raw_os_error(errno)),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
     }
 
     /// Puts the zygote into the plan's room; before it is asked for anything else. Blocks.
@@ -73,9 +96,10 @@ impl ZygoteLink {
         }
     }
 
-    fn ask(&self, what: &ToZygote) -> io::Result<KeeperLink> {
+    fn ask(&self, what: &ToZygote, beside: &[BorrowedFd<'_>]) -> io::Result<KeeperLink> {
         let (ours, theirs) = control::pair()?;
-        control::send(self.control.as_fd(), what, &[theirs.as_fd()])?;
+        let fds: Vec<BorrowedFd<'_>> = beside.iter().copied().chain([theirs.as_fd()]).collect();
+        control::send(self.control.as_fd(), what, &fds)?;
         let ours = UnixDatagram::from(ours);
         ours.set_nonblocking(true)?;
         Ok(KeeperLink(ours))
@@ -124,6 +148,11 @@ impl WorkerHandles {
         Ok(packets)
     }
 
+    /// The id of the worker's first process on the host; see [`process_id`].
+    pub fn process_id(&self) -> Option<i32> {
+        process_id(self.pidfd.as_fd())
+    }
+
     /// Kills the worker, and with it everything in its process namespace.
     pub fn kill(&self) {
         // The only failure is that it is dead already.
@@ -139,6 +168,15 @@ impl WorkerHandles {
     pub fn interrupt(&self) {
         interrupt(&self.pidfd);
     }
+}
+
+/// Returns the id that the process behind a pidfd has in our own process namespace, or `None` if
+/// it is gone. The kernel says so: what a process in another namespace says of itself would be
+/// a number of that namespace, and its own word.
+pub fn process_id(pidfd: BorrowedFd<'_>) -> Option<i32> {
+    let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    pid.trim().parse().ok().filter(|pid| *pid > 0)
 }
 
 /// Interrupts the process behind a pidfd. One that has ended hears nothing, and its id may be

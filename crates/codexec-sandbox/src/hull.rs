@@ -13,18 +13,18 @@ use nix::unistd::{
     sethostname, setresgid, setresuid, setsid,
 };
 
-use crate::{Broken, Launch, Layer, Missing, Room, ruleset, tree};
+use crate::{Broken, Launch, Layer, Missing, Room, ruleset, seccomp, sys, tree};
 
 /// For a keeper of workers that need no files: every layer that they share. A layer that the
 /// plan lets go is tried all the same, and reported when it is missing.
 pub(crate) fn build(launch: &Launch) -> Result<Vec<Missing>, Broken> {
-    let mut walls = Walls { launch, missing: Vec::new() };
+    let mut walls = Walls::new(&launch.lowered);
     walls.raise(Layer::User, "detach from the terminal", silence)?;
     walls.raise(Layer::User, "become an unprivileged user", || become_nobody(launch.uid))?;
     walls.raise(Layer::User, "unshare a user namespace", own_user)?;
     walls.raise(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
     walls.own_network()?;
-    walls.own_names()?;
+    walls.own_names(&launch.hostname)?;
     // THREAT[ESC-2]: nothing of the host's file tree is left to be read.
     walls.raise(Layer::Root, "pivot into an empty root", empty_root)?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
@@ -36,7 +36,7 @@ pub(crate) fn build(launch: &Launch) -> Result<Vec<Missing>, Broken> {
 
 /// For a zygote of programs: the room that all its keepers and workers live in.
 pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, Broken> {
-    let mut walls = Walls { launch, missing: Vec::new() };
+    let mut walls = Walls::new(&launch.lowered);
     walls.raise(Layer::User, "detach from the terminal", silence)?;
     // What a plain user may not read is not there for a guest either; but root may show a guest
     // an interpreter that lives in a private directory.
@@ -52,25 +52,64 @@ pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, B
         walls.raise(Layer::Root, "build the room", || tree::enter(room))?;
     }
     walls.own_network()?;
-    walls.own_names()?;
+    walls.own_names(&launch.hostname)?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
+    walls.own_processes()?;
+    // Each worker makes rules of its own; whether there are any is the same for all of them.
+    walls.raise(Layer::Landlock, "make the rules", || ruleset::for_programs(None).map(drop))?;
+    // Programs that live in the room have our user id, and must not look into this process.
+    walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
     Ok(walls.missing)
 }
 
+/// For a program of somebody else's that lives in a room and forks guests: the walls that its
+/// guests keep, but for the right to enter the namespaces of workers.
+///
+/// THREAT[ZYG-1]: they stand before the program is started, so before anything is imported.
+pub(crate) fn surround_program(lowered: &[Layer]) -> Result<(), Broken> {
+    let mut walls = Walls::new(lowered);
+    walls.raise(Layer::User, "begin a session", || setsid().map(drop))?;
+    walls.raise(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
+    // What is not ptraceable for it is not there: we and the keepers, which share the namespace.
+    let others_hidden = "subset=pid,hidepid=2";
+    walls.raise(Layer::Pid, "cover the view of processes", || {
+        tree::cover_processes(others_hidden)
+    })?;
+    walls.raise(Layer::Landlock, "restrict", ruleset::deny_signals)?;
+    // Without a user namespace of their own, workers give nothing to whoever enters them.
+    let needed: &[u32] = if lowered.contains(&Layer::User) {
+        &[CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SETPCAP]
+    } else {
+        &[CAP_SYS_ADMIN]
+    };
+    walls.raise(Layer::Capabilities, "keep what it needs", || sys::keep_capabilities(needed))?;
+    walls.raise(Layer::Seccomp, "load the filter", || seccomp::confine(seccomp::Calls::Entering))
+}
+
+/// The capability to enter namespaces below our own, and with them to enter a mount namespace and
+/// to give up capabilities for good.
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_SYS_CHROOT: u32 = 18;
+const CAP_SETPCAP: u32 = 8;
+
 /// For a keeper in a room: what no two slots share.
 pub(crate) fn settle(launch: &Launch) -> Result<Vec<Missing>, Broken> {
-    let mut walls = Walls { launch, missing: Vec::new() };
+    let mut walls = Walls::new(&launch.lowered);
     walls.own_network()?;
     walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
     Ok(walls.missing)
 }
 
 struct Walls<'a> {
-    launch: &'a Launch,
+    lowered: &'a [Layer],
     missing: Vec<Missing>,
 }
 
-impl Walls<'_> {
+impl<'a> Walls<'a> {
+    fn new(lowered: &'a [Layer]) -> Walls<'a> {
+        Walls { lowered, missing: Vec::new() }
+    }
+
     fn raise(
         &mut self,
         layer: Layer,
@@ -78,7 +117,7 @@ impl Walls<'_> {
         build: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Broken> {
         let Err(errno) = build() else { return Ok(()) };
-        if !self.launch.lowered.contains(&layer) {
+        if !self.lowered.contains(&layer) {
             return Err(Broken::new(layer, step, errno as i32));
         }
         let reason = format!("{step}: {}", errno.desc());
@@ -94,7 +133,16 @@ impl Walls<'_> {
         self.raise(Layer::Network, step, || unshare(CloneFlags::CLONE_NEWNET))
     }
 
-    fn own_names(&mut self) -> Result<(), Broken> {
+    /// A zygote is the first process of its namespace, with its keepers and programs in it.
+    fn own_processes(&mut self) -> Result<(), Broken> {
+        self.raise(Layer::Pid, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWPID))?;
+        if self.missing.iter().any(|missing| missing.layer == Layer::Pid) {
+            return Ok(());
+        }
+        self.raise(Layer::Pid, "become its first process", sys::go_on_in_child)
+    }
+
+    fn own_names(&mut self, hostname: &str) -> Result<(), Broken> {
         for (layer, flag) in [
             (Layer::Ipc, CloneFlags::CLONE_NEWIPC),
             (Layer::Uts, CloneFlags::CLONE_NEWUTS),
@@ -102,8 +150,7 @@ impl Walls<'_> {
         ] {
             self.raise(layer, "unshare the namespace", || unshare(flag))?;
         }
-        let name = self.launch.hostname.clone();
-        self.raise(Layer::Uts, "set the host name", || sethostname(&name))
+        self.raise(Layer::Uts, "set the host name", || sethostname(hostname))
     }
 }
 

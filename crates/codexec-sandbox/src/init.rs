@@ -22,7 +22,7 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 
 use crate::control::{self, First, FromInit, NAMESPACES, PROXY_PORT, Program};
 use crate::hull::{errno_of, map_user};
-use crate::tree::{BOX, TEMPORARY, WORK};
+use crate::tree::{self, BOX, TEMPORARY, WORK};
 use crate::{Broken, Launch, Layer, Room, overlay, ruleset, seccomp, sys};
 
 /// What a worker for programs is born with.
@@ -89,7 +89,8 @@ fn raise_walls(
         .map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?;
     let fetches = matches!(program.first, First::Fetches(_));
     let shown = show(fetches, program.first == First::Enters, &place)?;
-    raise(Layer::Pid, "mount a view of processes", own_processes())?;
+    // THREAT[ESC-2]: of the host's view of its processes nothing stays visible.
+    raise(Layer::Pid, "mount a view of processes", tree::cover_processes("subset=pid"))?;
     raise(Layer::Root, "enter the workspace", chdir(WORK))?;
     let (rules, is_ruled) = match ruleset::for_programs(fetches.then_some(PROXY_PORT), &place) {
         Ok(rules) => (Some(rules), Ok(())),
@@ -185,16 +186,6 @@ fn attach(targets: &[PathBuf], mounts: &[OwnedFd]) -> Result<(), Errno> {
         sys::move_mount(tree.as_fd(), &target.map_err(|_| Errno::EINVAL)?)?;
     }
     Ok(())
-}
-
-/// THREAT[ESC-2]: of the host's view of its processes nothing stays visible. Where the kernel
-/// gives us no view of our own, there is none.
-fn own_processes() -> Result<(), Errno> {
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    mount(Some("proc"), "/proc", Some("proc"), flags, Some("subset=pid")).or_else(|_| {
-        let options = Some("size=0,nr_inodes=1,mode=555");
-        mount(Some("none"), "/proc", Some("tmpfs"), flags | MsFlags::MS_RDONLY, options)
-    })
 }
 
 fn open(path: &Path, layer: Layer) -> Result<OwnedFd, Broken> {

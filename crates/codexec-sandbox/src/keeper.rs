@@ -36,8 +36,9 @@ pub(crate) fn serve(socket: &OwnedFd, guest: impl FnOnce(UnixStream)) -> ! {
 
 fn keep(socket: &OwnedFd) -> io::Result<Fate> {
     sys::close_all_but(&[socket.as_fd()])?;
-    let pid = i32::try_from(std::process::id()).unwrap_or(-1);
-    FromKeeper::Hello { pid }.send(socket, &[])?;
+    let own = sys::open_process(std::process::id())?;
+    FromKeeper::Hello.send(socket, &[own.as_fd()])?;
+    drop(own);
     let Some((ToKeeper::Build(launch), _)) = receive(socket.as_fd())? else {
         return Ok(Fate::Over);
     };
@@ -70,7 +71,7 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
                 });
             }
             Ok(Cloned::Parent { pid, pidfd }) => {
-                FromKeeper::Spawned { pid }.send(socket, &[ours.as_fd(), pidfd.as_fd()])?;
+                FromKeeper::Spawned.send(socket, &[ours.as_fd(), pidfd.as_fd()])?;
                 // Only the worker holds the guest's descriptors now.
                 drop((ours, theirs, fds));
                 wait(socket.as_fd(), pidfd.as_fd())?;

@@ -8,12 +8,14 @@
 //! - a *worker* is a fork of a keeper in namespaces of its own. It serves one guest and dies.
 //!
 //! Programs (Python, Bash, Node) need files and processes. Their zygote builds a room, a minimal
-//! read-only root, before it forks keepers, and their worker's first process is ours (init).
+//! read-only root in a process namespace of its own, before it forks keepers, and their worker's
+//! first process is ours (init).
 //!
 //! Invariant: a worker that says it is confined has every layer of its plan in force, except
 //! those that the plan lets go by name. Nothing is lowered silently.
 
 mod ask;
+mod attach;
 mod broker;
 mod cgroup;
 mod control;
@@ -47,7 +49,7 @@ pub use entry::Entry;
 pub use exchange::exchange;
 pub use host::{
     GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full,
-    is_open_for_writing, is_root, time_since_boot,
+    is_open_for_writing, is_root, process_id, time_since_boot,
 };
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};

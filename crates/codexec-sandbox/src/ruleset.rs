@@ -22,6 +22,16 @@ pub(crate) fn deny_all() -> Result<(), Errno> {
     }
 }
 
+/// Landlock for a process whose forks have rules of their own for files: no signal and no abstract
+/// socket beyond its descendants. Kernels that do not know these do without.
+pub(crate) fn deny_signals() -> Result<(), Errno> {
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .scope(Scope::from_all(KNOWN))
+        .and_then(Ruleset::create);
+    ruleset.and_then(RulesetCreated::restrict_self).map(drop).map_err(|_| Errno::last())
+}
+
 /// The rules for programs in a room: everything may be read and run, only their own files
 /// written, and no port reached but this one. For [`restrict`], in whichever process is to be
 /// held to them.

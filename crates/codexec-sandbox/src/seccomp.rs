@@ -2,6 +2,7 @@
 //! bpf or keys for any of them. Everything that is not on a list fails with EPERM; another
 //! architecture's calls kill the process.
 
+mod entering;
 mod fetching;
 mod filter;
 mod interpreter;
@@ -20,6 +21,8 @@ pub(crate) enum Calls {
     Programs,
     /// Of programs that also talk to one listener.
     Fetching,
+    /// Of a program that forks guests and makes them enter their workers.
+    Entering,
 }
 
 /// What becomes of a call that is on a list.
@@ -62,6 +65,7 @@ pub(crate) fn program(calls: Calls) -> Option<BpfProgram> {
         Calls::Interpreter => interpreter::list(),
         Calls::Programs => programs::list(),
         Calls::Fetching => fetching::list(),
+        Calls::Entering => entering::list(),
     };
     filter::compile(&list)
 }

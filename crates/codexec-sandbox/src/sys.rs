@@ -161,6 +161,23 @@ pub(crate) fn fork() -> Result<Option<i32>, Errno> {
     }
 }
 
+/// Goes on in a child; for a process namespace that was just unshared, that is its first process.
+/// The parent holds nothing any more, and ends with the child.
+pub(crate) fn go_on_in_child() -> Result<(), Errno> {
+    let Some(child) = fork()? else { return Ok(()) };
+    let _ = close_all_but(&[]);
+    let _ = wait_status(child);
+    exit_now(0)
+}
+
+/// Returns when this process has no children any more.
+pub(crate) fn wait_for_all() {
+    // SAFETY: a null pointer asks for no status.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } != -1
+        || Errno::last() == Errno::EINTR
+    {}
+}
+
 /// Brings up the loopback interface of a network namespace that is our own.
 pub(crate) fn raise_loopback() -> Result<(), Errno> {
     // SAFETY: plain integers.
@@ -187,21 +204,24 @@ fn fd_of(result: libc::c_long) -> RawFd {
     RawFd::try_from(result).unwrap_or(-1)
 }
 
-/// Keeps one capability through the next `exec`.
-pub(crate) fn keep_capability(capability: u32) -> Result<(), Errno> {
-    let bit = 1 << capability;
+/// Keeps these capabilities through the next `exec`, and gives up all others for good. Their
+/// numbers are below 32.
+pub(crate) fn keep_capabilities(kept: &[u32]) -> Result<(), Errno> {
+    drop_bounding(kept)?;
+    let bits = kept.iter().fold(0, |bits, capability| bits | (1 << capability));
     // Effective, permitted and inheritable; then the same for the upper half, which stays empty.
-    set_capabilities([bit, bit, bit, 0, 0, 0])?;
-    // SAFETY: prctl with plain integers.
-    Errno::result(unsafe {
-        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0, 0)
-    })
-    .map(drop)
+    set_capabilities([bits, bits, bits, 0, 0, 0])?;
+    for capability in kept {
+        // SAFETY: prctl with plain integers.
+        Errno::result(unsafe {
+            libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, *capability, 0, 0)
+        })?;
+    }
+    Ok(())
 }
 
-/// Gives up every capability, for good: the sets, the ambient set and the bounding set.
-pub(crate) fn drop_capabilities() -> Result<(), Errno> {
-    for capability in 0..=63 {
+fn drop_bounding(kept: &[u32]) -> Result<(), Errno> {
+    for capability in (0..=63).filter(|capability| !kept.contains(capability)) {
         // SAFETY: prctl with plain integers.
         let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         match Errno::result(result) {
@@ -211,6 +231,12 @@ pub(crate) fn drop_capabilities() -> Result<(), Errno> {
             Err(error) => return Err(error),
         }
     }
+    Ok(())
+}
+
+/// Gives up every capability, for good: the sets, the ambient set and the bounding set.
+pub(crate) fn drop_capabilities() -> Result<(), Errno> {
+    drop_bounding(&[])?;
     // SAFETY: prctl with plain integers.
     Errno::result(unsafe {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)

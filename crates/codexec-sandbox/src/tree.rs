@@ -89,6 +89,16 @@ fn pivot() -> Result<(), Errno> {
     mount(NOTHING, "/", NOTHING, read_only, NOTHING)
 }
 
+/// Covers the view of processes by one of our own process namespace. Where the kernel gives us
+/// none, an empty directory stands there.
+pub(crate) fn cover_processes(options: &str) -> Result<(), Errno> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), flags, Some(options)).or_else(|_| {
+        let options = Some("size=0,nr_inodes=1,mode=555");
+        mount(Some("none"), "/proc", Some("tmpfs"), flags | MsFlags::MS_RDONLY, options)
+    })
+}
+
 /// The same path inside as outside; links stay links.
 fn show(path: &Path) -> Result<(), Errno> {
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };

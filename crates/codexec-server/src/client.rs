@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Progress;
 use crate::discovery::Discovery;
+use crate::execution_packages::ExecutionPackages;
 
 /// How many executions may stand inside each other.
 pub(crate) const MAX_DEPTH: u8 = 3;
@@ -42,6 +43,15 @@ pub(crate) struct Inside {
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) is_in_session: bool,
     pub(crate) depth: u8,
+    /// What it installs for itself, where it runs in no session.
+    pub(crate) packages: Arc<ExecutionPackages>,
+}
+
+impl Inside {
+    /// The session that the code runs in.
+    pub(crate) fn own_session(&self) -> Option<&SessionId> {
+        self.is_in_session.then(|| self.sessions.last()).flatten()
+    }
 }
 
 impl Client {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{Run, Usage, Workers};
+use codexec_exec::{Furnisher, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
@@ -19,6 +19,7 @@ use crate::answers::Answers;
 use crate::audit::Writing;
 use crate::client::{Inside, MAX_DEPTH};
 use crate::discovery::{self, Discovery, Requests};
+use crate::execution_packages::ExecutionPackages;
 use crate::sessions::{Session, Turn};
 use crate::{
     Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
@@ -191,13 +192,19 @@ impl App {
         };
         store.begin(begin).await?;
         let mut trace = Trace::default();
-        let inside =
-            client.asking_from(inside(client, &admitted, begun, session.as_ref(), discovery));
+        let packages = self.records.packages_of(&id);
+        let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
+        let beside = (session.as_ref(), discovery, Arc::clone(&packages));
+        let inside = client.asking_from(inside(client, &admitted, begun, beside));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
         let driven = match self.start(&admitted, turn, &inside).await {
-            Ok(guest) => Ok(self.see_through(guest, &answers, client, &id, &mut trace).await),
+            Ok(mut guest) => {
+                packages.reach(guest.furnisher());
+                Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
+            }
             Err(error) => Err(error),
         };
+        packages.remove().await;
         let duration = begun.elapsed();
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, trace.finish(&driven, duration)).await?;
@@ -359,6 +366,14 @@ impl Guest {
         }
     }
 
+    /// The way to its files. A session has packages of its own.
+    fn furnisher(&mut self) -> Option<Furnisher> {
+        match self {
+            Guest::Fresh(run) => run.furnisher(),
+            Guest::Kept(_) => None,
+        }
+    }
+
     /// Called when the session that it runs in is closed.
     fn closing(&self) -> CancellationToken {
         match self {
@@ -395,8 +410,11 @@ fn inside(
     client: &Client,
     admitted: &Admitted,
     begun: Instant,
-    session: Option<&SessionId>,
-    discovery: Option<Arc<Discovery>>,
+    (session, discovery, packages): (
+        Option<&SessionId>,
+        Option<Arc<Discovery>>,
+        Arc<ExecutionPackages>,
+    ),
 ) -> Inside {
     let (mut sessions, depth) = match &client.inside {
         Some(outer) => (outer.sessions.clone(), outer.depth + 1),
@@ -404,8 +422,8 @@ fn inside(
     };
     sessions.extend(session.cloned());
     let until = begun + admitted.limits().wall;
-    let is_in_session = session.is_some();
-    Inside { tools: admitted.tools().clone(), discovery, until, sessions, is_in_session, depth }
+    let (is_in_session, tools) = (session.is_some(), admitted.tools().clone());
+    Inside { tools, discovery, until, sessions, is_in_session, depth, packages }
 }
 
 /// Code that waits for a session which waits for that code would wait for ever.

@@ -11,6 +11,7 @@ mod code_execution;
 mod discovery;
 mod error;
 mod execute;
+mod execution_packages;
 mod fields;
 mod images;
 mod in_force;

@@ -61,6 +61,11 @@ impl Records {
         Ok(folder)
     }
 
+    /// Where the packages are that this execution installs for itself.
+    pub(crate) fn packages_of(&self, id: &ExecutionId) -> PathBuf {
+        self.home.join("executions").join(id.as_str())
+    }
+
     pub(crate) fn snapshots(&self) -> Snapshots {
         Snapshots::at(self.home.join("snapshots"))
     }

@@ -148,10 +148,12 @@ fn zygote(
     let is_there = |path: &&PathBuf| {
         path.starts_with("/usr") || shown.iter().any(|shown| path.starts_with(shown))
     };
-    let mut path: Vec<&Path> = about.path.iter().filter(is_there).map(PathBuf::as_path).collect();
-    // Last: what the interpreter has itself is what its own modules were made for.
-    path.push(Path::new("/opt/packages/python"));
+    let path: Vec<&Path> = about.path.iter().filter(is_there).map(PathBuf::as_path).collect();
+    // THREAT[PKG-7]: what was installed is for guests, and only they look there. Last: what the
+    // interpreter has itself is what its own modules were made for.
+    let guest_path = ["/opt/packages/python"];
     let preload = &settings.python.preload;
-    let message = json!({"path": path, "preload": preload, "entry": entry});
+    let message =
+        json!({"path": path, "guest_path": guest_path, "preload": preload, "entry": entry});
     Ok(Zygote { command, message })
 }

@@ -36,7 +36,7 @@ fn a_program_ends_as_the_host_saw_it() {
     check(exited(0), threw(ThrownCode::RuntimeError), None);
     check(exited(3), returned(), Some("NONZERO_EXIT"));
     check(exited(1), threw(ThrownCode::RuntimeError), Some("RUNTIME_ERROR"));
-    check(exited(1), threw(ThrownCode::MemoryLimit), Some("MEMORY_LIMIT"));
+    check(exited(1), threw(ThrownCode::MemoryLimit), Some("RUNTIME_ERROR"));
     check(9, returned(), Some("CRASHED"));
     check(SIGXCPU, None, Some("CPU_LIMIT"));
     check(SIGXFSZ, None, Some("DISK_LIMIT"));
@@ -48,6 +48,19 @@ fn memory_that_ran_out_is_why_a_program_failed_and_not_why_it_succeeded() {
     assert_eq!(out(9).of_program(None), Outcome::Stopped(Limit::Memory));
     assert_eq!(out(137 << 8).of_program(returned()), Outcome::Stopped(Limit::Memory));
     assert_eq!(out(0).of_program(returned()).code(), None);
+}
+
+#[test]
+fn zyg_4_a_program_is_out_of_memory_by_the_hosts_measure_only() {
+    let check = |seen: Evidence, expected: &str| {
+        let outcome = seen.of_program(threw(ThrownCode::MemoryLimit));
+        assert_eq!(outcome.code(), Some(expected), "{outcome:?}");
+    };
+    let failed = || Evidence { status: Some(1 << 8), ..evidence() };
+    check(failed(), "RUNTIME_ERROR");
+    check(Evidence { peak_bytes: 1 << 19, ..failed() }, "RUNTIME_ERROR");
+    check(Evidence { peak_bytes: 1 << 20, ..failed() }, "MEMORY_LIMIT");
+    check(Evidence { ran_out_of_memory: true, ..failed() }, "MEMORY_LIMIT");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{Command, First, Launch, ZygoteLink};
@@ -81,7 +82,7 @@ pub(super) async fn run(
     })
     .await?;
     let first = Some(First::Fetches(command));
-    let zygote = Zygote { link, launch, missing, first, warm: None };
+    let zygote = Zygote { link: Arc::new(link), launch, missing, first, warm: None };
     let slot = Slot::open(&zygote, limits, machine.cgroups().await).await?;
     let (mut busy, worker) = slot.occupy();
     let Worker { handles, home, roots, socket: _socket } = worker;

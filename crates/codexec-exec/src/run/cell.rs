@@ -18,6 +18,7 @@ use crate::files::{self, WorkspaceFiles};
 use crate::clock::Clock;
 use crate::freeze::Freezer;
 use crate::judge::Evidence;
+use crate::slot::Busy;
 use crate::watch::Roots;
 use crate::{user_dir, zygote};
 
@@ -164,10 +165,12 @@ impl Run {
         match ending {
             CellEnding::Returned(value) => Outcome::Returned(value),
             CellEnding::Threw(thrown) if self.home.is_none() => self.evidence().of_cell(thrown),
-            CellEnding::Threw(thrown) if thrown.code == ThrownCode::MemoryLimit => {
-                Outcome::Stopped(Limit::Memory)
+            CellEnding::Threw(thrown) => {
+                let peak_bytes = self.usage.peak_memory_bytes;
+                let ran_out_of_memory = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
+                Evidence { peak_bytes, ran_out_of_memory, ..self.evidence() }
+                    .thrown_by_program(thrown)
             }
-            CellEnding::Threw(thrown) => Outcome::Threw(thrown),
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
             // Nobody told it to.

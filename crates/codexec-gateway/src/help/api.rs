@@ -19,7 +19,7 @@ Tools of MCP servers are functions here:
   await getToolSchema(\"SERVER.TOOL\")          one tool's schemas, and its types as TypeScript
   await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
   await scripts.save(\"NAME\", code, {language, description}), scripts.run(\"NAME\", {input}), scripts.search(words)
-  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"node\")
+  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"python\", {session_id: ID})
   await help(\"SERVER\"), await help(\"SERVER.TOOL\")  more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call throws a ToolError with code, server, tool and message.

@@ -36,7 +36,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_fchdir,
     libc::SYS_fchown,
     libc::SYS_fchownat,
-    libc::SYS_fcntl,
     libc::SYS_fdatasync,
     libc::SYS_fgetxattr,
     libc::SYS_flistxattr,
@@ -74,9 +73,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_gettimeofday,
     libc::SYS_getuid,
     libc::SYS_getxattr,
-    libc::SYS_inotify_add_watch,
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_rm_watch,
     libc::SYS_kill,
     libc::SYS_landlock_add_rule,
     libc::SYS_landlock_create_ruleset,
@@ -210,7 +206,6 @@ const OLD: &[libc::c_long] = &[
     libc::SYS_futimesat,
     libc::SYS_getdents,
     libc::SYS_getpgrp,
-    libc::SYS_inotify_init,
     libc::SYS_lchown,
     libc::SYS_link,
     libc::SYS_lstat,
@@ -236,8 +231,25 @@ const OLD: &[libc::c_long] = &[
 const OLD: &[libc::c_long] = &[];
 
 /// Libraries try these first and then do without.
-const UNKNOWN: &[libc::c_long] =
-    &[libc::SYS_clone3, libc::SYS_io_uring_setup, libc::SYS_memfd_create, libc::SYS_openat2];
+///
+/// THREAT[ZYG-3]: a room shows directories of the host, and whoever watches one hears what the
+/// host opens and runs there. A filter sees no paths, so nothing can be watched.
+const UNKNOWN: &[libc::c_long] = &[
+    libc::SYS_clone3,
+    libc::SYS_fanotify_init,
+    libc::SYS_inotify_add_watch,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_rm_watch,
+    libc::SYS_io_uring_setup,
+    libc::SYS_memfd_create,
+    libc::SYS_openat2,
+];
+
+/// THREAT[ZYG-3]: the same, by the older way of a signal; and a lease holds up whoever else opens
+/// the file.
+const WATCHING: &[u32] = &[libc::F_SETLEASE.unsigned_abs(), libc::F_NOTIFY.unsigned_abs()];
 
 /// THREAT[FIL-4]: in a directory of the user's, a program that runs with the rights of its owner
 /// would be the user's. These give a file its mode, with this argument.
@@ -285,6 +297,7 @@ pub(super) fn list() -> BTreeMap<u32, Verdict> {
         (libc::SYS_socket, 0, unix),
         (libc::SYS_socketpair, 0, unix),
         (libc::SYS_ioctl, 1, Test::IsNone(TYPING)),
+        (libc::SYS_fcntl, 1, Test::IsNone(WATCHING)),
         (libc::SYS_prctl, 0, Test::IsNone(&[PR_SET_MM])),
     ] {
         list.insert(number(call), Verdict::If { argument, test });

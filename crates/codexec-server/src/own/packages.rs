@@ -7,7 +7,9 @@ use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
 use super::running::language;
+use super::sessions::own_session;
 use super::{OwnError, shape};
+use crate::execution_packages::ExecutionPackages;
 use crate::fields::Fields;
 use crate::sessions::Session;
 use crate::{App, Client};
@@ -21,6 +23,15 @@ impl App {
         let text = fields.required_text("package")?;
         let (session, language) = self.place_for_packages(fields, client)?;
         let language = installable(language)?;
+        let execution = own_execution(client).filter(|_| session.is_none());
+        if let Some(execution) = execution.filter(|one| one.language != language) {
+            return Err(OwnError::invalid(format!(
+                "session_id: it is missing, and this code is {}, which cannot use {language} \
+                 packages; name a {language} session (sessions.start opens one), or let the user \
+                 install it for everybody with `codexec packages install`",
+                execution.language
+            )));
+        }
         if let Some(session) = session.as_ref().filter(|session| session.language != language) {
             return Err(OwnError::invalid(format!(
                 "language: {} is a {} session and cannot use {language} packages",
@@ -29,7 +40,12 @@ impl App {
         }
         let package = PackageName::parse(language, &text)
             .map_err(|error| OwnError::invalid(format!("package: {error}")))?;
-        let target = target(session.as_deref());
+        let target = match execution {
+            Some(execution) => {
+                Target::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
+            }
+            None => target(session.as_deref()),
+        };
         let say = |line: &str| {
             let line = line.to_owned();
             client.progress.send_modify(|progress| progress.message = Some(line));
@@ -71,6 +87,12 @@ impl App {
             None => vec![Language::Python, Language::Node],
         };
         let mut packages = Vec::new();
+        let own = own_execution(client).filter(|_| session.is_none());
+        let own = own.and_then(|execution| Some((execution.language, execution.made()?)));
+        if let Some((one, folder)) = own.filter(|(one, _)| languages.contains(one)) {
+            let found = self.packages.installed(one, Target::Session(folder)).await?;
+            packages.extend(listed(one, &found));
+        }
         for &one in &languages {
             let found = match self.packages.installed(one, target(session.as_deref())).await {
                 Ok(found) => found,
@@ -81,20 +103,21 @@ impl App {
                 }
                 Err(error) => return Err(error.into()),
             };
-            packages.extend(found.iter().map(|(name, version)| {
-                json!({"package": name, "version": version, "language": one.name()})
-            }));
+            packages.extend(listed(one, &found));
         }
         Ok(json!({"packages": packages}))
     }
 
-    /// The session that is named, if one is, and the language that is named or the session's.
+    /// The session that is named, or that the code which asks runs in, and the language that is
+    /// named or the session's.
+    ///
+    /// THREAT[PKG-7]: code installs for its session or for its execution, never for everybody.
     fn place_for_packages(
         &self,
         mut fields: Fields,
         client: &Client,
     ) -> Result<(Option<Arc<Session>>, Option<Language>), OwnError> {
-        let handle = fields.text("session_id")?;
+        let handle = fields.text("session_id")?.or_else(|| own_session(client));
         let language = language(&mut fields)?;
         fields.finish()?;
         let find = |handle: String| self.sessions.find(&handle, &client.principal);
@@ -139,6 +162,18 @@ impl App {
         );
         Err(OwnError::new("MISSING_PACKAGES", message).with("missing_packages", json!(names)))
     }
+}
+
+/// The execution whose code asks, where it runs in no session.
+fn own_execution(client: &Client) -> Option<&ExecutionPackages> {
+    let inside = client.inside.as_ref().filter(|inside| !inside.is_in_session)?;
+    Some(&inside.packages)
+}
+
+fn listed(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {
+    found.iter().map(move |(name, version)| {
+        json!({"package": name, "version": version, "language": language.name()})
+    })
 }
 
 fn target(session: Option<&Session>) -> Target<'_> {

@@ -262,9 +262,8 @@ fn no_folder(error: impl std::fmt::Display) -> OwnError {
 }
 
 /// The one that the code which asks runs in.
-fn own_session(client: &Client) -> Option<String> {
-    let inside = client.inside.as_ref().filter(|inside| inside.is_in_session)?;
-    inside.sessions.last().map(|id| id.as_str().to_owned())
+pub(super) fn own_session(client: &Client) -> Option<String> {
+    client.inside.as_ref()?.own_session().map(|id| id.as_str().to_owned())
 }
 
 fn started(session: &Session) -> Value {

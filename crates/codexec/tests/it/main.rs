@@ -44,3 +44,4 @@ mod two_people;
 mod types;
 mod upstreams;
 mod world;
+mod zygotes;

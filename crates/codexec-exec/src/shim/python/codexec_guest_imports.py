@@ -15,6 +15,7 @@ from importlib.machinery import (
 )
 
 BACKEND = "codexec_figures"
+PACKAGES = "/box/packages/python"
 
 
 class AfterImport:
@@ -81,6 +82,19 @@ class JustWritten:
                 if spec is not None:
                     return spec
         return None
+
+
+def add_packages():
+    """Finds the packages of this session, or of this execution: before other packages, so that it
+    has its own versions, and behind the standard library, so that no package can be taken for a
+    part of it."""
+    path = sys.path
+    if PACKAGES not in path:
+        names = ("site-packages", "dist-packages")
+        others = (at for at, folder in enumerate(path) if os.path.basename(folder) in names)
+        path.insert(next(others, len(path)), PACKAGES)
+    # It may have been looked for when it was not there yet.
+    sys.path_importer_cache.pop(PACKAGES, None)
 
 
 def attempt(action, module):

@@ -6,6 +6,7 @@ judges.
 
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
+from codexec_guest_imports import add_packages
 
 # The host's name for it, and what its first arguments are called there.
 _GROUPS = {
@@ -39,6 +40,17 @@ _GROUPS = {
 }
 
 
+class Installing(Call):
+    """An install: what it brings can be imported from when it is there."""
+
+    __slots__ = ()
+
+    def settle(self, result):
+        if "Ok" in result:
+            add_packages()
+        super().settle(result)
+
+
 class Function:
     """One of them: what stands in order gets its name; keywords, or a last dict, name the rest."""
 
@@ -48,6 +60,7 @@ class Function:
         self._written = written
         self._head = f'{{"own":{{"name":"{tool}","args":'
         self._firsts = firsts
+        self._call = Installing if tool == "install_package" else Call
 
     def __call__(self, *given, **named):
         if given and isinstance(given[-1], Mapping):
@@ -64,7 +77,7 @@ class Function:
                 raise ToolError(f"{self._written} was given {name} twice", "INVALID_ARGS")
             named[name] = value
         args = self._write_args(None, named, self._written)
-        return Call(self._wire, f"{self._head}{args}}}}}", f"{self._written}(..)")
+        return self._call(self._wire, f"{self._head}{args}}}}}", f"{self._written}(..)")
 
     def __repr__(self):
         return f"<{self._written}({', '.join([*self._firsts, '..'])})>"

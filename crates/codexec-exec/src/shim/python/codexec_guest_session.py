@@ -13,6 +13,7 @@ import sys
 from _signal import SIGINT, signal
 from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
 from codexec_guest_files import WORK, current_directory, enter
+from codexec_guest_imports import add_packages
 from codexec_guest_running import (
     attempt,
     compiled,
@@ -25,7 +26,6 @@ from codexec_guest_running import (
 from codexec_guest_values import returned_json
 from codexec_guest_wire import Wire, encode_json
 
-PACKAGES = "/box/packages/python"
 SECONDS_TO_DRAIN = 1
 EXIT_STAYS = "sys.exit() ended this code; the session and its variables are still there"
 
@@ -38,14 +38,6 @@ _step_of_loop = asyncio.BaseEventLoop._run_once.__code__
 # An exception here is one in the code that waits.
 _may_raise = (Wire._poll.__code__, Wire._take_turns.__code__)
 _wire_file = Wire._poll.__code__.co_filename
-
-
-def _add_packages(path):
-    """Before other packages, so that a session has its own versions, and behind the standard
-    library, so that no package can be taken for a part of it."""
-    names = ("site-packages", "dist-packages")
-    others = (at for at, folder in enumerate(path) if os.path.basename(folder) in names)
-    path.insert(next(others, len(path)), PACKAGES)
 
 
 class Session:
@@ -66,7 +58,7 @@ class Session:
 
     def run(self):
         """Runs cells until there are no more."""
-        _add_packages(sys.path)
+        add_packages()
         self._open_loop()
         while True:
             cell = self._next_cell()

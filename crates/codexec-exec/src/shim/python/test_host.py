@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 # As the zygote loads them: plain sources, each after what it imports.
-MODULES = "wire calls pictures values kept tools runtime mcp errors imports running session".split()
+MODULES = "wire calls pictures values imports kept tools runtime mcp errors running session".split()
 SECONDS_TO_RUN = 5
 
 

@@ -1,8 +1,10 @@
 """Forks guests of an interpreter that is already warm, each into a worker that was made for it.
 
-Started in the room of its workers, with one packet socket to the host as standard input. The
-zygote forks a nursery for each slot; a nursery forks guests, one after the other; a guest enters
-its worker's namespaces, confines itself as its entry says, and only then runs anything.
+Started in the room of its workers, behind walls that the host has raised, with one packet socket
+to the host as standard input. The zygote imports from the interpreter's own folders only. It forks
+a nursery for each slot; a nursery forks guests, one after the other; a guest begins a session of
+its own, enters its worker's namespaces, confines itself as its entry says, and only then runs
+anything, or looks where packages are installed.
 """
 
 import array
@@ -27,7 +29,6 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 MAX_FDS = 16
 PACKET_BYTES = 160 << 10
-NEW_PID, NEW_USER = 0x20000000, 0x10000000
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 24, 38
 PR_CAP_AMBIENT, AMBIENT_CLEAR_ALL = 47, 4
 SYS_LANDLOCK_RESTRICT_SELF = 446
@@ -79,20 +80,21 @@ def zygote(host):
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             host.close()
-            nursery(socket.socket(fileno=fds[0]), message["entry"])
+            nursery(socket.socket(fileno=fds[0]), message["entry"], message["guest_path"])
             os._exit(0)
         os.close(fds[0])
 
 
-def nursery(host, entry):
-    send(host, {"hello": os.getpid()})
+def nursery(host, entry, guest_path):
+    os.setsid()
+    tell(host, "hello", os.getpid())
     while True:
         asked, fds = receive(host)
         if asked is None:
             return
         channel, out, err, net, user, mnt, pid, ipc, uts, cgroup, *rules = fds
         try:
-            attempt("pid", "enter", libc.setns(pid, NEW_PID))
+            enter("pid", pid, entry["lowered"])
             child = os.fork()
         except Exception as error:
             close(fds)
@@ -103,16 +105,29 @@ def nursery(host, entry):
             if is_session:
                 # The host bounds the time of each cell; a life may be longer than that.
                 entry["rlimits"] = [limit for limit in entry["rlimits"] if limit[0] != RLIMIT_CPU]
-            live(entry, (channel, out, err), (net, user, mnt, ipc, uts, cgroup), rules)
+            namespaces = {
+                "network": net,
+                "user": user,
+                "mount": mnt,
+                "ipc": ipc,
+                "uts": uts,
+                "cgroup-namespace": cgroup,
+            }
+            live(entry, (channel, out, err), namespaces, rules, guest_path)
         close(fds)
-        # Until it is waited for, this is the guest's and nobody else's.
-        pidfds = [os.pidfd_open(child)] if is_session else []
-        send(host, {"spawned": child}, pidfds)
-        close(pidfds)
+        # Until it is waited for, its id is the guest's and nobody else's.
+        tell(host, "spawned", child)
         _, status, used = os.wait4(child, 0)
         seconds = used.ru_utime + used.ru_stime
         ended = {"status": status, "cpu_us": int(seconds * 1e6), "peak_bytes": used.ru_maxrss << 10}
         send(host, {"ended": ended})
+
+
+def tell(host, what, pid):
+    """Says it of this process. The host knows processes by what the kernel says of them."""
+    pidfd = os.pidfd_open(pid)
+    send(host, what, [pidfd])
+    os.close(pidfd)
 
 
 def close(fds):
@@ -120,21 +135,24 @@ def close(fds):
         os.close(fd)
 
 
-def live(entry, kept, namespaces, rules):
+def live(entry, kept, namespaces, rules, guest_path):
     channel = kept[0]
     try:
+        # THREAT[ZYG-2]: a signal to its own process group reaches nobody else.
+        os.setsid()
         confine(entry, kept, namespaces, rules)
     except BaseException as error:
         os.write(channel, json.dumps(as_broken(error)).encode() + b"\n")
         os._exit(1)
     os.write(channel, b"1")
+    sys.path.extend(guest_path)
     codexec_guest.main(channel)
 
 
 def confine(entry, kept, namespaces, rules):
     channel, out, err = kept
-    for fd in namespaces:
-        attempt("user", "enter a namespace", libc.setns(fd, 0))
+    for layer, fd in namespaces.items():
+        enter(layer, fd, entry["lowered"])
     os.chdir("/box/work")
     null = os.open("/dev/null", os.O_RDONLY)
     for fd, number in ((null, 0), (out, 1), (err, 2)):
@@ -169,6 +187,12 @@ def confine(entry, kept, namespaces, rules):
     program = Program(len(code) // 8, ctypes.cast(ctypes.c_char_p(code), ctypes.c_void_p))
     load = libc.syscall(SYS["seccomp"], SET_MODE_FILTER, 0, ctypes.byref(program))
     attempt("seccomp", "load", load)
+
+
+def enter(layer, fd, lowered):
+    # A worker that shares a namespace with us, because its layer was lowered, has none to enter.
+    if libc.setns(fd, 0) < 0 and layer not in lowered:
+        raise Broken(layer, "enter the namespace", ctypes.get_errno())
 
 
 def drop_capabilities():

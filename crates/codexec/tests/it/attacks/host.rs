@@ -49,7 +49,8 @@ impl Sandbox {
     }
 }
 
-/// The processes below a server that live in a process namespace of their own.
+/// The processes below a server that live in a guest's process namespace. A zygote of programs has
+/// a namespace of its own around those of its guests; our engine's has none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Guests {
     /// The first process of each namespace.
@@ -63,7 +64,9 @@ impl Guests {
         let mut guests = Guests::default();
         for pid in descendants(server).into_iter().filter(|pid| is_alive(*pid)) {
             let ids = status(pid, "NSpid").unwrap_or_default();
-            match ids.split_whitespace().skip(1).last() {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let around = if line.ends_with(b"\0zygote-js\0") { 1 } else { 2 };
+            match ids.split_whitespace().skip(around).last() {
                 None => {}
                 Some("1") => drop(guests.firsts.insert(pid)),
                 Some(_) => drop(guests.others.insert(pid)),

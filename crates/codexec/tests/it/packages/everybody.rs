@@ -50,6 +50,27 @@ fn what_is_installed_for_everybody_is_there_for_the_next_guest() {
     });
 }
 
+/// THREAT[PKG-7]: a zygote that imported it would run it before any guest, and for all of them.
+#[test]
+fn pkg_7_what_is_installed_for_everybody_is_imported_by_guests_only() {
+    let index = Served::start();
+    let address = Index::parse(&index.address("simple")).expect("an address");
+    let settings = Settings { python_index: Some(address), ..Settings::default() };
+    let preload = vec!["good".to_owned(), "json.tool".to_owned()];
+    let python = Python { preload, ..Python::default() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let machine = Machine::with_python(settings, python, path);
+    block_on(async {
+        let installed = machine.install(Language::Python, "good", Target::Everybody).await;
+        installed.expect("installed");
+        let code = "import sys\n\
+                    before = [name in sys.modules for name in ('good', 'json.tool')]\n\
+                    import good\n[*before, good.__file__]";
+        let expected = r#"[false,true,"/opt/packages/python/good/__init__.py"]"#;
+        assert_eq!(machine.run(Language::Python, code).await, expected);
+    });
+}
+
 #[test]
 fn a_package_that_comes_later_goes_together_with_those_that_are_there() {
     let index = Served::start();

@@ -48,6 +48,70 @@ fn what_a_script_needs_is_checked_before_it_runs_and_found_once_it_is_there() {
     assert!(ran.to_string().contains("1.1"), "{ran}");
 }
 
+/// THREAT[PKG-7]: another execution would import it, and the user's own would.
+#[test]
+fn pkg_7_what_code_installs_is_there_for_that_execution_only() {
+    let index = Served::start();
+    let mut seed = Seed::with(&json!({}), &from(&index));
+    let python = "try:\n  import good\nexcept ImportError: pass\n\
+                  done = await packages.install('good', 'python')\n\
+                  import good\n\
+                  listed = [one['package'] for one in (await packages.list())['packages']]\n\
+                  [done['version'], good.VERSION, good.__file__, listed]";
+    let node = "const done = await packages.install('plain@1', 'node');\n\
+                const listed = (await packages.list()).packages.map((one) => one.package);\n\
+                [done.version, (await import('plain')).default, require.resolve('plain'), listed]";
+    let executions = seed.client.home.path().join("state/executions");
+    for (language, code, values, look) in [
+        (
+            "python",
+            python,
+            json!(["1.1", "1.1", "/box/packages/python/good/__init__.py", ["good"]]),
+            "import importlib.util\nimportlib.util.find_spec('good') is None",
+        ),
+        (
+            "node",
+            node,
+            json!(["1.0.0", "plain 1", "/box/packages/node_modules/plain/index.js", ["plain"]]),
+            "import('plain').then(() => false, () => true)",
+        ),
+    ] {
+        let ran = seed.done("execute_code", &json!({"language": language, "code": code}));
+        assert_eq!(ran["result"], values, "{language}: {ran}");
+        // Neither the next one nor a session finds it, and no file of it is left.
+        let ran = seed.done("execute_code", &json!({"language": language, "code": look}));
+        assert_eq!(ran["result"], true, "{language}: {ran}");
+        let left: Vec<_> = std::fs::read_dir(&executions).expect("listed").collect();
+        assert!(left.is_empty(), "{left:?}");
+        let listed = "JSON.stringify((await packages.list()).packages)";
+        let ran = seed.done("execute_code", &json!({"language": "javascript", "code": listed}));
+        assert_eq!(ran["result"], "[]", "{language}: {ran}");
+    }
+    // Code that can use no package of this kind is told where else it may go.
+    let code = "return await packages.install('good', 'python').catch((error) => error.message)";
+    let ran = seed.done("execute_code", &json!({"language": "javascript", "code": code}));
+    let told = ran["result"].as_str().expect("a sentence");
+    assert!(told.contains("session_id") && told.contains("python session"), "{told}");
+}
+
+#[test]
+fn pkg_7_what_code_of_a_session_installs_is_there_for_that_session_only() {
+    let index = Served::start();
+    let mut seed = Seed::with(&json!({}), &from(&index));
+    let session = seed.session("python");
+    let install = "await packages.install('good', 'python')\nimport good\nprint(good.VERSION)";
+    assert_eq!(seed.cell(&session, install), "1.1\n");
+    assert_eq!(
+        seed.cell(&session, "print(good.__file__)"),
+        "/box/packages/python/good/__init__.py\n"
+    );
+    let look = "import importlib.util\nprint(importlib.util.find_spec('good') is None)";
+    let other = seed.session("python");
+    assert_eq!(seed.cell(&other, look), "True\n");
+    let ran = seed.done("execute_code", &json!({"language": "python", "code": look}));
+    assert_eq!(ran["stdout"], "True\n", "{ran}");
+}
+
 /// The attack FS-009: whatever is no name is refused before anything starts.
 #[test]
 fn pkg_1_an_argument_of_the_installer_is_no_package() {

@@ -1,0 +1,95 @@
+//! Packages that code installs for its own execution, and that are gone with it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use codexec_exec::packages::Packages;
+use codexec_exec::{ExecError, Furnisher};
+use codexec_types::{ExecutionId, Language};
+use tokio::sync::OnceCell;
+
+/// A folder that is older than any execution was left by a server that died.
+const OLD: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+
+/// THREAT[PKG-7]: what code installs is seen by its own execution only. The folder is made when
+/// it is first needed, and removed at the end of the execution.
+pub(crate) struct ExecutionPackages {
+    pub(crate) language: Language,
+    folder: PathBuf,
+    furnisher: OnceLock<Furnisher>,
+    is_made: AtomicBool,
+    shown: OnceCell<()>,
+}
+
+impl ExecutionPackages {
+    pub(crate) fn new(language: Language, folder: PathBuf) -> ExecutionPackages {
+        ExecutionPackages {
+            language,
+            folder,
+            furnisher: OnceLock::new(),
+            is_made: AtomicBool::new(false),
+            shown: OnceCell::new(),
+        }
+    }
+
+    /// Tells how the guest of this execution is reached, once it runs.
+    pub(crate) fn reach(&self, furnisher: Option<Furnisher>) {
+        if let Some(furnisher) = furnisher {
+            // There is one guest, so it is told once.
+            let _ = self.furnisher.set(furnisher);
+        }
+    }
+
+    /// Returns the folder if something may be installed there.
+    pub(crate) fn made(&self) -> Option<&Path> {
+        self.is_made.load(Ordering::Acquire).then_some(&*self.folder)
+    }
+
+    /// Returns the folder that the guest sees. The first call makes it.
+    pub(crate) async fn folder(&self) -> Result<&Path, ExecError> {
+        self.shown.get_or_try_init(|| self.show()).await?;
+        Ok(&self.folder)
+    }
+
+    async fn show(&self) -> Result<(), ExecError> {
+        let Some(furnisher) = self.furnisher.get() else {
+            return Err(io::Error::from(io::ErrorKind::Unsupported).into());
+        };
+        self.is_made.store(true, Ordering::Release);
+        let folder = self.folder.clone();
+        let make = move || {
+            remove_old_siblings(&folder);
+            Packages::folder_for_session(&folder)
+        };
+        let made = tokio::task::spawn_blocking(make).await.map_err(io::Error::other)??;
+        furnisher.show_packages(made).await
+    }
+
+    /// Removes the folder, if it was made.
+    pub(crate) async fn remove(&self) {
+        let Some(folder) = self.made().map(Path::to_owned) else { return };
+        let removed = tokio::task::spawn_blocking(move || Packages::remove_folder(&folder)).await;
+        if let Ok(Err(error)) = removed {
+            let folder = self.folder.display();
+            tracing::warn!(%error, %folder, "the packages of an execution cannot be removed");
+        }
+    }
+}
+
+fn remove_old_siblings(folder: &Path) {
+    let entries = folder.parent().and_then(|parent| fs::read_dir(parent).ok());
+    for entry in entries.into_iter().flatten().flatten() {
+        let is_ours = entry.file_name().to_str().is_some_and(|it| ExecutionId::parse(it).is_some());
+        // Not of what a link leads to.
+        let written = entry.metadata().and_then(|about| about.modified());
+        let age = written.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_ours && is_folder && age.is_some_and(|age| age > OLD) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
