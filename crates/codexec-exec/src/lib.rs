@@ -9,6 +9,7 @@ mod engine;
 mod error;
 mod interpreter;
 mod judge;
+mod memory;
 mod nursery;
 mod output;
 pub mod packages;

@@ -10,6 +10,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::memory::Guard;
 use crate::slot::{Busy, Slot};
 use crate::zygote::{Zygote, blocking};
 use crate::{ExecError, Settings};
@@ -22,6 +23,8 @@ pub(crate) struct Machine {
     pub(crate) settings: Settings,
     cgroups: OnceCell<Result<Cgroups, Missing>>,
     mounter: OnceCell<Arc<Mounter>>,
+    /// Ends guests that hold too much memory.
+    pub(crate) guard: Guard,
 }
 
 pub(crate) struct Pool {
@@ -39,7 +42,8 @@ pub(crate) struct Pool {
 
 impl Machine {
     pub(crate) fn new(settings: Settings) -> Machine {
-        Machine { settings, cgroups: OnceCell::new(), mounter: OnceCell::new() }
+        let (cgroups, mounter) = (OnceCell::new(), OnceCell::new());
+        Machine { settings, cgroups, mounter, guard: Guard::default() }
     }
 
     pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
@@ -139,9 +143,11 @@ impl Pool {
 
     async fn open_in(&self, zygote: &OnceCell<Zygote>) -> Result<Slot, ExecError> {
         let settings = &self.machine.settings;
-        let start = || Zygote::start(self.engine, settings);
+        let cgroups = self.machine.cgroups().await;
+        let start = || Zygote::start(self.engine, settings, cgroups.is_ok());
         let zygote = zygote.get_or_try_init(start).await?;
-        Slot::open(zygote, settings.limits, self.machine.cgroups().await).await
+        self.machine.guard.start()?;
+        Slot::open(zygote, settings.limits, cgroups).await
     }
 
     fn warm_slots(&self) -> usize {
@@ -160,6 +166,10 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.pool.machine.guard
+    }
+
     /// Puts a fresh worker into the slot, off the path of the answer.
     ///
     /// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.

@@ -3,17 +3,23 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use codexec_sandbox::{Exit, First, FromInit, Program, ToKeeper};
+use codexec_sandbox::{Exit, First, FromInit, MemoryGauge, Program, ToKeeper};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use tokio::net::{UnixDatagram, UnixStream};
 use tokio::time::timeout;
 
 use crate::ExecError;
+use crate::memory::Meter;
 use crate::nursery::Nursery;
 use crate::output::Output;
 use crate::slot::{Furnishing, Handles, Keeper, Purpose, STEP, Worker, babble, timed_out};
+
+/// How long an interpreter may take to start.
+const READY: Duration = Duration::from_secs(30);
 
 /// How the workers of a slot are made.
 pub(crate) struct Programs {
@@ -33,6 +39,7 @@ pub(crate) struct Home {
     pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
+    pub(crate) meter: Arc<Meter>,
 }
 
 /// The way to a worker's first process.
@@ -47,6 +54,7 @@ impl Programs {
         &self,
         keeper: &Keeper,
         nursery: Option<&Nursery>,
+        gauge: Option<MemoryGauge>,
         furnishing: Furnishing,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -68,25 +76,35 @@ impl Programs {
         let handles = Handles::new(handles);
         let mut shown = init.ready().await?.into_iter();
         let workspace = shown.next().ok_or_else(babble)?;
+        let disk = shown.next().ok_or_else(babble)?;
         let mut roots = vec![init_pid];
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (Output::new(out)?, Output::new(err)?);
         let is_fetching = matches!(self.first, First::Fetches(_));
         let listener = if is_fetching { shown.next() } else { None };
-        let mut home = Home { init, out, err, workspace, guest: None, listener, used: None };
-        let Some(nursery) = nursery else {
-            return Ok(Worker { socket, handles, home: Some(home), roots });
-        };
-        let entrance: Vec<OwnedFd> = shown.collect();
-        let born = nursery.fork(purpose, own, &entrance).await?.map_err(ExecError::Sandbox)?;
-        roots.push(born.pid);
-        home.guest = born.pidfd;
+        let mut guest = None;
+        if let Some(nursery) = nursery {
+            let entrance: Vec<OwnedFd> = shown.collect();
+            let born = nursery.fork(purpose, own, &entrance).await?.map_err(ExecError::Sandbox)?;
+            roots.push(born.pid);
+            guest = born.pidfd;
+        }
+        let meter = Arc::new(Meter::new(gauge, roots.clone(), disk));
+        let home = Home { init, out, err, workspace, guest, listener, used: None, meter };
         let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.
         drop(theirs);
-        timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
+        if self.says_when_ready() {
+            timeout(READY, worker.walls()).await.map_err(|_| timed_out())??;
+        }
         Ok(worker)
+    }
+
+    /// A warm interpreter and Node say when they wait for code; what they hold by then is not the
+    /// guest's. Other programs start with the code.
+    fn says_when_ready(&self) -> bool {
+        matches!(self.first, First::Enters | First::Started(_))
     }
 }
 

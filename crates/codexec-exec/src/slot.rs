@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
@@ -39,6 +40,9 @@ pub(crate) struct Base {
     pub(crate) group: Option<Group>,
     pub(crate) posture: Posture,
     programs: Option<Programs>,
+    /// The least that a worker of this slot held before it was given any code. The files of the
+    /// guest before it may still be there and be copied, so the least is the one that is true.
+    at_start_bytes: u64,
     /// When its room was made, as its pool counts time.
     time: u64,
 }
@@ -70,7 +74,7 @@ pub(crate) struct Furnishing {
 }
 
 /// Kills its worker when dropped.
-pub(crate) struct Handles(Option<WorkerHandles>);
+pub(crate) struct Handles(Arc<WorkerHandles>);
 
 /// A slot while its worker is busy.
 pub(crate) struct Busy {
@@ -117,7 +121,7 @@ impl Slot {
             }
         }
         let programs = zygote.first.clone().map(Programs::new);
-        Base { keeper, nursery, group, posture, programs, time: 0 }
+        Base { keeper, nursery, group, posture, programs, at_start_bytes: u64::MAX, time: 0 }
             .filled(Furnishing::default())
             .await
     }
@@ -171,13 +175,18 @@ impl Slot {
 }
 
 impl Base {
-    async fn filled(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
-        let worker = match &self.programs {
+    async fn filled(mut self, furnishing: Furnishing) -> Result<Slot, ExecError> {
+        let mut worker = match &self.programs {
             Some(programs) => {
-                programs.spawn(&self.keeper, self.nursery.as_ref(), furnishing).await?
+                let gauge = self.group.as_ref().map(Group::gauge);
+                programs.spawn(&self.keeper, self.nursery.as_ref(), gauge, furnishing).await?
             }
             None => self.keeper.spawn().await?,
         };
+        if let Some(meter) = worker.home.as_mut().and_then(|home| Arc::get_mut(&mut home.meter)) {
+            self.at_start_bytes = self.at_start_bytes.min(meter.held_bytes());
+            meter.start_at(self.at_start_bytes);
+        }
         Ok(Slot { base: self, worker })
     }
 }
@@ -263,7 +272,8 @@ async fn group(
     has_files: bool,
     inside: Vec<i32>,
 ) -> Result<Group, ExecError> {
-    // A guest's files are memory, too.
+    // A guest's files are memory, too. This is what the machine can lose to it at most; the guest's
+    // own memory is bounded by the guard.
     let files = if has_files { limits.disk_bytes } else { 0 };
     let memory = limits.memory_bytes + files + OVERHEAD_BYTES;
     let processes = PROCESSES + if has_files { limits.processes } else { 0 };
@@ -281,7 +291,7 @@ impl Keeper {
     async fn spawn(&self) -> Result<Worker, ExecError> {
         let (pid, handles) = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
         let socket = UnixStream::from_std(handles.stream()?)?;
-        let (handles, roots) = (Handles(Some(handles)), vec![pid]);
+        let (handles, roots) = (Handles::new(handles), vec![pid]);
         let mut worker = Worker { socket, handles, home: None, roots };
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
@@ -335,27 +345,26 @@ impl Worker {
 
 impl Handles {
     pub(crate) fn new(handles: WorkerHandles) -> Handles {
-        Handles(Some(handles))
+        Handles(Arc::new(handles))
+    }
+
+    /// For whoever else may have to kill it.
+    pub(crate) fn worker(&self) -> Arc<WorkerHandles> {
+        Arc::clone(&self.0)
     }
 
     pub(crate) fn kill(&self) {
-        if let Some(handles) = &self.0 {
-            handles.kill();
-        }
+        self.0.kill();
     }
 
     /// Asks the guest's programs to end.
     pub(crate) fn ask_to_end(&self) {
-        if let Some(handles) = &self.0 {
-            handles.ask_to_end();
-        }
+        self.0.ask_to_end();
     }
 
     /// Has init tell the guest's first process to stop what it does.
     pub(crate) fn interrupt(&self) {
-        if let Some(handles) = &self.0 {
-            handles.interrupt();
-        }
+        self.0.interrupt();
     }
 }
 

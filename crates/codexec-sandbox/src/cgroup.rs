@@ -1,6 +1,7 @@
 //! THREAT[RES-2]: limits on a whole tree of processes, wherever the kernel offers them: cgroup v2, v1, or the
 //! hybrid of both. All on the host's side: nothing here runs in a guest's process.
 
+mod gauge;
 mod place;
 
 use std::fs;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use gauge::MemoryGauge;
 pub use place::NoCgroups;
 use place::{Kind, Place};
 
@@ -23,6 +25,7 @@ pub struct Cgroups(Arc<Base>);
 pub struct Group {
     base: Arc<Base>,
     number: u32,
+    gauge: MemoryGauge,
 }
 
 #[derive(Debug)]
@@ -53,17 +56,13 @@ impl Cgroups {
     pub fn group(&self, memory_bytes: u64, processes: u32) -> io::Result<Group> {
         let made = || self.0.made.fetch_add(1, Ordering::Relaxed);
         let number = self.0.take_free().unwrap_or_else(made);
-        let group = Group { base: Arc::clone(&self.0), number };
-        for directory in group.directories() {
-            match fs::create_dir(&directory) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Ok(()) | Err(_) => {}
+        match self.0.prepare(number, memory_bytes, processes) {
+            Ok(gauge) => Ok(Group { base: Arc::clone(&self.0), number, gauge }),
+            Err(error) => {
+                self.0.free().push(number);
+                Err(error)
             }
         }
-        for (file, value) in self.0.place.limits(number, memory_bytes, processes) {
-            write(&file, &value)?;
-        }
-        Ok(group)
     }
 }
 
@@ -86,10 +85,9 @@ impl Group {
         number_after("max ", &self.base.place.pids_file(self.number))
     }
 
-    /// The memory that its processes have made their own; files do not count.
-    pub fn own_memory_bytes(&self) -> u64 {
-        let (file, key) = self.base.place.memory_stat(self.number);
-        number_after(key, &file)
+    /// Returns the gauge of the group's memory. It may outlive the group, which is used again then.
+    pub fn gauge(&self) -> MemoryGauge {
+        self.gauge.clone()
     }
 
     /// The most memory that it has held since the last [`Group::forget_peak`], where the kernel
@@ -116,6 +114,24 @@ impl Drop for Group {
 }
 
 impl Base {
+    fn prepare(
+        &self,
+        number: u32,
+        memory_bytes: u64,
+        processes: u32,
+    ) -> io::Result<MemoryGauge> {
+        for directory in self.place.directories(number) {
+            match fs::create_dir(&directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        for (file, value) in self.place.limits(number, memory_bytes, processes) {
+            write(&file, &value)?;
+        }
+        MemoryGauge::open(&self.place.memory_stat(number), self.place.kind())
+    }
+
     /// A group that was given back and whose processes are gone.
     fn take_free(&self) -> Option<u32> {
         let mut free = self.free();

@@ -13,7 +13,7 @@ use nix::unistd::{
     sethostname, setresgid, setresuid, setsid,
 };
 
-use crate::{Broken, Launch, Layer, Missing, Room, ruleset, tree};
+use crate::{Broken, Launch, Layer, Missing, Room, ruleset, seccomp, sys, tree};
 
 /// For a keeper of workers that need no files: every layer that they share. A layer that the
 /// plan lets go is tried all the same, and reported when it is missing.
@@ -54,6 +54,11 @@ pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, B
     walls.own_network()?;
     walls.own_names()?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
+    if let Some(bytes) = launch.data_bytes {
+        // THREAT[RES-9]: what is below the zygote inherits both, whatever language it speaks.
+        walls.raise(Layer::Rlimits, "limit data", || sys::limit(libc::RLIMIT_DATA, bytes))?;
+        walls.raise(Layer::Seccomp, "refuse shared memory", seccomp::refuse_shared_memory)?;
+    }
     Ok(walls.missing)
 }
 

@@ -93,7 +93,8 @@ fn raise_walls(
         Err(errno) => (None, Err(errno)),
     };
     raise(Layer::Landlock, "make the rules", is_ruled)?;
-    let mut shown: Vec<OwnedFd> = vec![open(Path::new(WORK), Layer::Root)?];
+    let mut shown: Vec<OwnedFd> =
+        vec![open(Path::new(WORK), Layer::Root)?, open(Path::new(BOX), Layer::Root)?];
     if fetches {
         // Never let go: without a network of its own it would be in one with others.
         let listener = network::own().map_err(|errno| {

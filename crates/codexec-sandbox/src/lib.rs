@@ -37,14 +37,17 @@ mod zygote;
 
 pub use ask::ask_program;
 pub use broker::open_line;
-pub use cgroup::{Cgroups, Group, NoCgroups};
+pub use cgroup::{Cgroups, Group, MemoryGauge, NoCgroups};
 pub use control::{
     Command, Exit, First, FromInit, FromKeeper, NAMESPACES, PROXY_PORT, Program, ToKeeper,
     pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::Entry;
 pub use exchange::exchange;
-pub use host::{KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root};
+pub use host::{
+    KeeperLink, WorkerHandles, ZygoteLink, confined, hurry_thread, interrupt, is_full, is_root,
+    shares_memory, used_bytes,
+};
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
 pub use mounter::{Mounter, Wanted, serve_mounter};

@@ -9,6 +9,9 @@ use nix::errno::Errno;
 use crate::{sys, tree};
 
 const KNOWN: ABI = ABI::V6;
+/// The devices that may be written. THREAT[RES-9]: `/dev/zero` is not among them, because a mapping
+/// of it that can be written is shared memory that nobody counts.
+const DEVICES: [&str; 4] = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Landlock without a single rule: no file, no TCP port, no abstract socket and no signal
 /// beyond this process's own descendants. Kernels that know fewer of these enforce those.
@@ -31,7 +34,7 @@ pub(crate) fn for_programs(port: Option<u16>) -> Result<OwnedFd, Errno> {
     let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
     let rules = nothing()
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], read)))
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev"], device)))
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|ruleset| {
             ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
         })

@@ -126,6 +126,24 @@ pub(crate) fn signal(pidfd: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<(
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Returns true if two processes have one memory; false where the kernel does not tell.
+pub(crate) fn shares_memory(one: i32, other: i32) -> bool {
+    const KCMP_VM: libc::c_int = 1;
+    // SAFETY: plain integers.
+    let result = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) };
+    result == 0
+}
+
+/// Gives this thread a real-time priority, the lowest there is. Only root may.
+pub(crate) fn hurry_thread() {
+    // SAFETY: sched_param is plain data for which all-zero is valid.
+    let mut lowest: libc::sched_param = unsafe { std::mem::zeroed() };
+    lowest.sched_priority = 1;
+    let policy = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the pointer is to a live local; 0 is the calling thread.
+    let _ = unsafe { libc::sched_setscheduler(0, policy, &raw const lowest) };
+}
+
 /// Closes every descriptor from 3 on, except these.
 pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let close = |first: u32, last: u32| {

@@ -123,12 +123,8 @@ impl Place {
         self.pids.join(number.to_string()).join("pids.events")
     }
 
-    pub(super) fn memory_stat(&self, number: u32) -> (PathBuf, &'static str) {
-        let key = match self.kind {
-            Kind::V2 => "anon ",
-            Kind::V1 => "rss ",
-        };
-        (self.memory.join(number.to_string()).join("memory.stat"), key)
+    pub(super) fn memory_stat(&self, number: u32) -> PathBuf {
+        self.memory.join(number.to_string()).join("memory.stat")
     }
 
     /// On v2 the peak cannot be forgotten for everybody, so it says nothing about one guest.
