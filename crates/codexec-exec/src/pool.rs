@@ -57,6 +57,14 @@ impl Machine {
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
+    /// Removes the cgroups, if there are any. Blocks, so on a thread that may.
+    pub(crate) async fn close(&self) {
+        if let Some(Ok(cgroups)) = self.cgroups.get() {
+            let cgroups = cgroups.clone();
+            let _ = tokio::task::spawn_blocking(move || cgroups.close()).await;
+        }
+    }
+
     pub(crate) async fn mounter(&self) -> Result<Arc<Mounter>, ExecError> {
         let start = || async {
             let (program, role) = (self.settings.program.clone(), self.settings.mounter_role);
