@@ -50,6 +50,17 @@ impl Meter {
         .saturating_sub(self.at_start_bytes)
     }
 
+    /// Returns what the guest holds, or more if that can be read faster and is within the limit.
+    pub(super) fn at_most_bytes(&self, limit_bytes: u64) -> u64 {
+        if let Counted::ByGroup(gauge) = &self.counted {
+            let most = gauge.at_most_bytes().map(|most| most.saturating_sub(self.at_start_bytes));
+            if let Some(most) = most.filter(|most| *most <= limit_bytes) {
+                return most;
+            }
+        }
+        self.held_bytes()
+    }
+
     /// Returns true if the guest really holds more than this, after [`Meter::held_bytes`] said so.
     pub(super) fn is_over(&self, limit_bytes: u64) -> bool {
         match &self.counted {

@@ -25,6 +25,8 @@ pub(crate) struct Machine {
     mounter: OnceCell<Arc<Mounter>>,
     /// Ends guests that hold too much memory.
     pub(crate) guard: Guard,
+    /// No worker is wanted any more.
+    is_closed: AtomicBool,
 }
 
 pub(crate) struct Pool {
@@ -43,7 +45,8 @@ pub(crate) struct Pool {
 impl Machine {
     pub(crate) fn new(settings: Settings) -> Machine {
         let (cgroups, mounter) = (OnceCell::new(), OnceCell::new());
-        Machine { settings, cgroups, mounter, guard: Guard::default() }
+        let is_closed = AtomicBool::new(false);
+        Machine { settings, cgroups, mounter, guard: Guard::default(), is_closed }
     }
 
     pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
@@ -57,8 +60,9 @@ impl Machine {
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
-    /// Removes the cgroups, if there are any. Blocks, so on a thread that may.
+    /// Removes the cgroups, if there are any, and ends what is in them.
     pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
         if let Some(Ok(cgroups)) = self.cgroups.get() {
             let cgroups = cgroups.clone();
             let _ = tokio::task::spawn_blocking(move || cgroups.close()).await;
@@ -187,6 +191,7 @@ impl Hold {
         tokio::spawn(async move {
             match busy.refill().await {
                 Ok(slot) => pool.keep(slot),
+                Err(_) if pool.machine.is_closed.load(Ordering::Relaxed) => {}
                 Err(error) => tracing::warn!(%error, "a slot could not be filled again"),
             }
         });

@@ -136,7 +136,7 @@ impl Base {
         for (file, value) in self.place.limits(number, memory_bytes, processes) {
             write(&file, &value)?;
         }
-        MemoryGauge::open(&self.place.memory_stat(number), self.place.kind())
+        MemoryGauge::open(&self.place.memory_directory(number), self.place.kind())
     }
 
     /// A group that was given back and whose processes are gone.

@@ -179,7 +179,7 @@ pub fn shares_memory(one: i32, other: i32) -> bool {
     sys::shares_memory(one, other)
 }
 
-/// Lets this thread run before all others where we may ask for that.
+/// Has the scheduler prefer this thread, as far as we may ask for that.
 pub fn hurry_thread() {
     sys::hurry_thread();
 }

@@ -99,10 +99,11 @@ impl Guard {
         });
         let mut state = lock(&self.0.state);
         state.guests.push(Arc::clone(&guest));
-        if state.sleeps_until.is_none_or(|until| until > due) {
+        let sleeps_longer = state.sleeps_until.is_none_or(|until| until > due);
+        drop(state);
+        if sleeps_longer {
             self.0.changed.notify_one();
         }
-        drop(state);
         Guarded { shared: Arc::clone(&self.0), guest }
     }
 }
@@ -174,7 +175,7 @@ impl Guest {
     fn look(&self) {
         let begun = Instant::now();
         let limit_bytes = self.limit_bytes.load(Ordering::Relaxed) + TOLERANCE_BYTES;
-        let held_bytes = self.meter.held_bytes();
+        let held_bytes = self.meter.at_most_bytes(limit_bytes);
         if held_bytes > limit_bytes && self.meter.is_over(limit_bytes) {
             self.is_over.store(true, Ordering::Release);
             self.worker.kill();

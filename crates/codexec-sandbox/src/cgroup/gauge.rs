@@ -13,6 +13,7 @@ use super::place::Kind;
 #[derive(Clone, Debug)]
 pub struct MemoryGauge {
     stat: Arc<File>,
+    usage: Arc<File>,
     kind: Kind,
 }
 
@@ -20,8 +21,22 @@ pub struct MemoryGauge {
 const STAT_BYTES: usize = 8192;
 
 impl MemoryGauge {
-    pub(super) fn open(stat: &Path, kind: Kind) -> io::Result<MemoryGauge> {
-        Ok(MemoryGauge { stat: Arc::new(File::open(stat)?), kind })
+    /// `group` is the group's directory in the hierarchy that counts memory.
+    pub(super) fn open(group: &Path, kind: Kind) -> io::Result<MemoryGauge> {
+        let usage = match kind {
+            Kind::V2 => "memory.current",
+            Kind::V1 => "memory.usage_in_bytes",
+        };
+        let open = |name: &str| File::open(group.join(name)).map(Arc::new);
+        Ok(MemoryGauge { stat: open("memory.stat")?, usage: open(usage)?, kind })
+    }
+
+    /// Returns a number that [`MemoryGauge::held_bytes`] does not exceed; to read it takes a
+    /// twentieth of the time.
+    pub fn at_most_bytes(&self) -> Option<u64> {
+        let mut room = [0; 32];
+        let read = self.usage.read_at(&mut room, 0).ok()?;
+        std::str::from_utf8(room.get(..read)?).ok()?.trim().parse().ok()
     }
 
     /// Returns the memory of the group's processes and everything in memory file systems; the page

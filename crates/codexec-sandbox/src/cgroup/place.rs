@@ -135,8 +135,8 @@ impl Place {
         self.pids.join(number.to_string()).join("pids.events")
     }
 
-    pub(super) fn memory_stat(&self, number: u32) -> PathBuf {
-        self.memory.join(number.to_string()).join("memory.stat")
+    pub(super) fn memory_directory(&self, number: u32) -> PathBuf {
+        self.memory.join(number.to_string())
     }
 
     /// On v2 the peak cannot be forgotten for everybody, so it says nothing about one guest.

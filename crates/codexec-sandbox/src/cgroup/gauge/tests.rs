@@ -36,3 +36,14 @@ fn a_kernel_that_tells_less_is_counted_by_what_it_tells() {
     assert_eq!(held_bytes("", Kind::V1), 0);
     assert_eq!(held_bytes("rss many\nshmem 2", Kind::V1), 2);
 }
+
+#[test]
+fn both_files_of_a_group_are_read() {
+    let group = tempfile::tempdir().unwrap();
+    for (name, text) in [("memory.stat", V2), ("memory.current", "123456\n")] {
+        std::fs::write(group.path().join(name), text).unwrap();
+    }
+    let gauge = MemoryGauge::open(group.path(), Kind::V2).unwrap();
+    assert_eq!((gauge.held_bytes(), gauge.at_most_bytes()), (1_320_000, Some(123_456)));
+    assert!(MemoryGauge::open(group.path(), Kind::V1).is_err());
+}
