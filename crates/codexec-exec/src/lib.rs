@@ -11,6 +11,7 @@ mod freeze;
 mod furnisher;
 mod interpreter;
 mod judge;
+mod memory;
 mod nursery;
 mod output;
 pub mod packages;

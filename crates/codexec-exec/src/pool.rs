@@ -10,6 +10,7 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
+use crate::memory::Guard;
 use crate::slot::{Busy, Slot};
 use crate::zygote::{Zygote, blocking};
 use crate::{ExecError, Settings};
@@ -22,6 +23,10 @@ pub(crate) struct Machine {
     pub(crate) settings: Settings,
     cgroups: OnceCell<Result<Cgroups, Missing>>,
     mounter: OnceCell<Arc<Mounter>>,
+    /// Ends guests that hold too much memory.
+    pub(crate) guard: Guard,
+    /// No worker is wanted any more.
+    is_closed: AtomicBool,
 }
 
 pub(crate) struct Pool {
@@ -39,7 +44,9 @@ pub(crate) struct Pool {
 
 impl Machine {
     pub(crate) fn new(settings: Settings) -> Machine {
-        Machine { settings, cgroups: OnceCell::new(), mounter: OnceCell::new() }
+        let (cgroups, mounter) = (OnceCell::new(), OnceCell::new());
+        let is_closed = AtomicBool::new(false);
+        Machine { settings, cgroups, mounter, guard: Guard::default(), is_closed }
     }
 
     pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
@@ -51,6 +58,15 @@ impl Machine {
                 .map_err(|error| missing(error.to_string()))
         };
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
+    }
+
+    /// Removes the cgroups, if there are any, and ends what is in them.
+    pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        if let Some(Ok(cgroups)) = self.cgroups.get() {
+            let cgroups = cgroups.clone();
+            let _ = tokio::task::spawn_blocking(move || cgroups.close()).await;
+        }
     }
 
     pub(crate) async fn mounter(&self) -> Result<Arc<Mounter>, ExecError> {
@@ -139,9 +155,11 @@ impl Pool {
 
     async fn open_in(&self, zygote: &OnceCell<Zygote>) -> Result<Slot, ExecError> {
         let settings = &self.machine.settings;
-        let start = || Zygote::start(self.engine, settings);
+        let cgroups = self.machine.cgroups().await;
+        let start = || Zygote::start(self.engine, settings, cgroups.is_ok());
         let zygote = zygote.get_or_try_init(start).await?;
-        Slot::open(zygote, settings.limits, self.machine.cgroups().await).await
+        self.machine.guard.start()?;
+        Slot::open(zygote, settings.limits, settings.files.max_bytes, cgroups).await
     }
 
     fn warm_slots(&self) -> usize {
@@ -164,6 +182,10 @@ impl Hold {
         &self.pool.machine
     }
 
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.pool.machine.guard
+    }
+
     /// Puts a fresh worker into the slot, off the path of the answer.
     ///
     /// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.
@@ -173,6 +195,7 @@ impl Hold {
         tokio::spawn(async move {
             match busy.refill().await {
                 Ok(slot) => pool.keep(slot),
+                Err(_) if pool.machine.is_closed.load(Ordering::Relaxed) => {}
                 Err(error) => tracing::warn!(%error, "a slot could not be filled again"),
             }
         });

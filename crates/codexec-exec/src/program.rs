@@ -3,9 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use codexec_sandbox::{
-    Exit, First, FromInit, Overlay, OverlayRenewal, OverlayRequest, Program, ToKeeper,
+    Exit, First, FromInit, MemoryGauge, Overlay, OverlayRenewal, OverlayRequest, Program, ToKeeper,
 };
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
@@ -13,11 +15,15 @@ use tokio::net::{UnixDatagram, UnixStream};
 use tokio::time::timeout;
 
 use crate::ExecError;
+use crate::memory::Meter;
 use crate::nursery::Nursery;
 use crate::output::Output;
 use crate::slot::{
     Furnishing, Handles, Keeper, NotMounted, Purpose, STEP, Worker, babble, timed_out,
 };
+
+/// How long an interpreter may take to start.
+const READY: Duration = Duration::from_secs(30);
 
 /// How the workers of a slot are made.
 pub(crate) struct Programs {
@@ -37,6 +43,7 @@ pub(crate) struct Home {
     pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
+    pub(crate) meter: Arc<Meter>,
     /// Where the worker can be given a directory of the user's; `None` for a guest that fetches.
     entrance: Option<Entrance>,
     /// The worker's overlay, if it has one.
@@ -73,6 +80,7 @@ impl Programs {
         &self,
         keeper: &Keeper,
         nursery: Option<&Nursery>,
+        gauge: Option<MemoryGauge>,
         furnishing: Furnishing,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -95,6 +103,7 @@ impl Programs {
         let handles = Handles::new(handles);
         let mut shown = init.ready().await?.into_iter();
         let workspace = shown.next().ok_or_else(babble)?;
+        let disk = shown.next().ok_or_else(babble)?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (Output::new(out)?, Output::new(err)?);
@@ -106,30 +115,40 @@ impl Programs {
             }
             _ => None,
         };
-        let namespaces: Vec<OwnedFd> = shown.collect();
-        let mut home = Home {
+        let mut guest = None;
+        if let Some(nursery) = nursery {
+            let namespaces: Vec<OwnedFd> = shown.collect();
+            let born = nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
+            roots.extend(born.pid());
+            guest = is_session.then_some(born.pidfd);
+        }
+        let meter = Arc::new(Meter::new(gauge, roots.clone(), disk));
+        let home = Home {
             init,
             out,
             err,
             workspace,
-            guest: None,
+            guest,
             listener,
             used: None,
+            meter,
             entrance,
             overlay: None,
             layers: None,
         };
-        let Some(nursery) = nursery else {
-            return Ok(Worker { socket, handles, home: Some(home), roots });
-        };
-        let born = nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
-        roots.extend(born.pid());
-        home.guest = is_session.then_some(born.pidfd);
         let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.
         drop(theirs);
-        timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
+        if self.says_when_ready() {
+            timeout(READY, worker.walls()).await.map_err(|_| timed_out())??;
+        }
         Ok(worker)
+    }
+
+    /// A warm interpreter and Node say when they wait for code; what they hold by then is not the
+    /// guest's. Other programs start with the code.
+    fn says_when_ready(&self) -> bool {
+        matches!(self.first, First::Enters | First::Started(_))
     }
 }
 
@@ -155,6 +174,9 @@ impl Home {
         let mut beside = beside.into_iter();
         let stage = beside.next().ok_or_else(babble)?;
         self.layers = beside.next();
+        if let Some(layers) = &self.layers {
+            self.meter.add_disk(layers.try_clone()?);
+        }
         self.overlay = Some(Mounted { overlay, stage, is_at_real_path });
         Ok(())
     }

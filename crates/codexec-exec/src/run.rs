@@ -21,6 +21,7 @@ use self::cell::Kept;
 use crate::clock::Clock;
 use crate::files::WorkspaceFiles;
 use crate::judge::Claim;
+use crate::memory::Guarded;
 use crate::output::written;
 use crate::pool::{Hold, Machine};
 use crate::program::Home;
@@ -50,6 +51,8 @@ pub struct Run {
     clock: Clock,
     next_look: Instant,
     watch: Option<Watch>,
+    /// For programs: ends them when they hold too much memory.
+    guarded: Option<Guarded>,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
@@ -99,8 +102,6 @@ const MAX_OUTBOX_BYTES: usize = 32 << 20;
 const GRACE: Duration = Duration::from_millis(150);
 /// How often a tree of processes is looked at. Most guests have ended before the first time.
 const LOOK: Duration = Duration::from_millis(50);
-/// What a tree may hold beside its limit: the interpreter itself, and what is ours.
-const SLACK_BYTES: u64 = 32 << 20;
 
 impl Run {
     pub(crate) fn new(
@@ -114,7 +115,12 @@ impl Run {
         let Worker { socket, handles, home, roots } = worker;
         let (reader, writer) = socket.into_split();
         let now = Instant::now();
+        let guard = |home: &Home| {
+            let meter = Arc::clone(&home.meter);
+            hold.guard().watch(meter, handles.worker(), limits.memory_bytes)
+        };
         let mut run = Run {
+            guarded: home.as_ref().map(guard),
             inbox: Inbox::new(reader),
             outbox: Outbox::new(writer),
             handles,
@@ -332,19 +338,17 @@ impl Run {
     /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
     fn look(&mut self) {
         self.next_look = Instant::now() + LOOK;
-        let used = self.used();
+        self.used();
         if self.usage.cpu > self.limits.cpu {
             self.stop(Outcome::Stopped(Limit::Cpu));
-        } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
-            self.end(Outcome::Stopped(Limit::Memory));
         }
     }
 
     /// What a program's whole tree uses. The kernel does not tell it of a tree that is killed.
     fn used(&mut self) -> Used {
-        let (Some(_), Some(busy)) = (&self.home, &self.busy) else { return Used::default() };
+        let (Some(home), Some(_)) = (&self.home, &self.busy) else { return Used::default() };
         let watch = self.watch.get_or_insert_with(|| Watch::new(self.roots.clone()));
-        let used = watch.used(busy.base.group.as_ref());
+        let used = watch.used(&home.meter);
         let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
         self.usage.cpu = self.usage.cpu.max(used.cpu.saturating_sub(before));
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);

@@ -43,6 +43,9 @@ pub(crate) struct Base {
     programs: Option<Programs>,
     /// What its keeper came from.
     pub(crate) zygote: Arc<ZygoteLink>,
+    /// The least that a worker of this slot held before it was given any code. The files of the
+    /// guest before it may still be there and be copied, so the least is the one that is true.
+    at_start_bytes: u64,
     /// When its room was made, as its pool counts time.
     time: u64,
 }
@@ -74,7 +77,7 @@ pub(crate) struct Furnishing {
 }
 
 /// Kills its worker when dropped.
-pub(crate) struct Handles(Option<WorkerHandles>);
+pub(crate) struct Handles(Arc<WorkerHandles>);
 
 /// A slot while its worker is busy.
 pub(crate) struct Busy {
@@ -115,6 +118,7 @@ impl Slot {
     pub(crate) async fn open(
         zygote: &Zygote,
         limits: Limits,
+        files_bytes: u64,
         cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
         let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
@@ -130,7 +134,7 @@ impl Slot {
                 let mut inside = vec![pid];
                 inside.extend(nursery.as_ref().map(|nursery| nursery.pid));
                 let has_files = zygote.first.is_some();
-                Some(group(cgroups.clone(), limits, has_files, inside).await?)
+                Some(group(cgroups.clone(), limits, has_files, files_bytes, inside).await?)
             }
             Err(missing) => {
                 posture.missing.push(missing);
@@ -149,7 +153,8 @@ impl Slot {
         }
         let programs = zygote.first.clone().map(Programs::new);
         let zygote = Arc::clone(&zygote.link);
-        Base { keeper, nursery, group, posture, programs, zygote, time: 0 }
+        let at_start_bytes = u64::MAX;
+        Base { keeper, nursery, group, posture, programs, zygote, at_start_bytes, time: 0 }
             .filled(Furnishing::default())
             .await
     }
@@ -216,13 +221,18 @@ impl Slot {
 }
 
 impl Base {
-    async fn filled(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
-        let worker = match &self.programs {
+    async fn filled(mut self, furnishing: Furnishing) -> Result<Slot, ExecError> {
+        let mut worker = match &self.programs {
             Some(programs) => {
-                programs.spawn(&self.keeper, self.nursery.as_ref(), furnishing).await?
+                let gauge = self.group.as_ref().map(Group::gauge);
+                programs.spawn(&self.keeper, self.nursery.as_ref(), gauge, furnishing).await?
             }
             None => self.keeper.spawn().await?,
         };
+        if let Some(meter) = worker.home.as_mut().and_then(|home| Arc::get_mut(&mut home.meter)) {
+            self.at_start_bytes = self.at_start_bytes.min(meter.held_bytes());
+            meter.start_at(self.at_start_bytes);
+        }
         Ok(Slot { base: self, worker })
     }
 }
@@ -327,10 +337,12 @@ async fn group(
     cgroups: Cgroups,
     limits: Limits,
     has_files: bool,
+    files_bytes: u64,
     inside: Vec<i32>,
 ) -> Result<Group, ExecError> {
-    // A guest's files are memory, too.
-    let files = if has_files { limits.disk_bytes } else { 0 };
+    // A guest's files are memory, too. This is what the machine can lose to it at most; the guest's
+    // own memory is bounded by the guard.
+    let files = if has_files { limits.disk_bytes + files_bytes } else { 0 };
     let memory = limits.memory_bytes + files + OVERHEAD_BYTES;
     let processes = PROCESSES + if has_files { limits.processes } else { 0 };
     blocking(move || {
@@ -348,7 +360,7 @@ impl Keeper {
         let handles = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
         let socket = UnixStream::from_std(handles.stream()?)?;
         let roots = handles.process_id().into_iter().collect();
-        let handles = Handles(Some(handles));
+        let handles = Handles::new(handles);
         let mut worker = Worker { socket, handles, home: None, roots };
         timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
         Ok(worker)
@@ -430,27 +442,26 @@ impl Worker {
 
 impl Handles {
     pub(crate) fn new(handles: WorkerHandles) -> Handles {
-        Handles(Some(handles))
+        Handles(Arc::new(handles))
+    }
+
+    /// For whoever else may have to kill it.
+    pub(crate) fn worker(&self) -> Arc<WorkerHandles> {
+        Arc::clone(&self.0)
     }
 
     pub(crate) fn kill(&self) {
-        if let Some(handles) = &self.0 {
-            handles.kill();
-        }
+        self.0.kill();
     }
 
     /// Asks the guest's programs to end.
     pub(crate) fn ask_to_end(&self) {
-        if let Some(handles) = &self.0 {
-            handles.ask_to_end();
-        }
+        self.0.ask_to_end();
     }
 
     /// Has init tell the guest's first process to stop what it does.
     pub(crate) fn interrupt(&self) {
-        if let Some(handles) = &self.0 {
-            handles.interrupt();
-        }
+        self.0.interrupt();
     }
 }
 

@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use codexec_sandbox::Group;
+use crate::memory::Meter;
 
 /// How many processes of one guest are remembered.
 const MAX_SEEN: usize = 100_000;
@@ -46,8 +46,6 @@ impl Roots {
 /// A guest's processes, by the ones that all others descend from.
 pub(crate) struct Watch {
     roots: Vec<i32>,
-    /// What a process of its kind has in memory before it does anything: mostly shared.
-    base_bytes: u64,
     /// The own time of every process that was seen, by its id and start. Of a child that nobody
     /// waits for, the kernel tells nobody else.
     seen: HashMap<(i32, u64), Duration>,
@@ -59,8 +57,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(roots: Vec<i32>) -> Watch {
-        let base_bytes = roots.last().map_or(0, |pid| memory_bytes_of(*pid));
-        Watch { roots, base_bytes, seen: HashMap::new(), last: Vec::new(), settled: None }
+        Watch { roots, seen: HashMap::new(), last: Vec::new(), settled: None }
     }
 
     /// What they have used where nobody came or went lately. To look at a tree costs as much as a
@@ -69,7 +66,7 @@ impl Watch {
         self.settled.as_ref().map(Roots::used)
     }
 
-    pub(crate) fn used(&mut self, group: Option<&Group>) -> Used {
+    pub(crate) fn used(&mut self, meter: &Meter) -> Used {
         let tree = tree(&self.roots);
         if tree != self.last {
             self.settled = None;
@@ -87,13 +84,8 @@ impl Watch {
             }
         }
         let cpu = with_buried.max(self.seen.values().sum());
-        let own = |pid: &i32| memory_bytes_of(*pid).saturating_sub(self.base_bytes);
-        let memory_bytes = match group {
-            Some(group) => group.own_memory_bytes(),
-            None => tree.iter().map(own).sum(),
-        };
         self.last = tree;
-        Used { cpu, memory_bytes }
+        Used { cpu, memory_bytes: meter.held_bytes() }
     }
 }
 
@@ -139,8 +131,11 @@ impl Time {
 /// On every Linux that we run on.
 const TICKS_PER_SECOND: u64 = 100;
 
-fn memory_bytes_of(pid: i32) -> u64 {
-    About::open(pid, "status").as_ref().map_or(0, own_memory_bytes)
+/// Returns a short file of `/proc` about a process; empty if the process is gone.
+pub(crate) fn about(pid: i32, file: &str) -> String {
+    let mut room = [0; ABOUT_BYTES];
+    let about = About::open(pid, file);
+    about.and_then(|about| Some(about.read(&mut room)?.into_owned())).unwrap_or_default()
 }
 
 fn own_memory_bytes(status: &About) -> u64 {

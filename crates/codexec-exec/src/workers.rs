@@ -63,6 +63,15 @@ impl Workers {
         Ok(())
     }
 
+    /// Ends all workers, whatever they do, and leaves nothing of them behind. None starts after it.
+    pub async fn close(&self) {
+        self.0.permits.close();
+        for pool in [&self.0.js, &self.0.python, &self.0.bash, &self.0.node] {
+            pool.renew();
+        }
+        self.0.machine.close().await;
+    }
+
     /// What stands around a guest of ours here, seen by building it.
     pub async fn posture(&self) -> Result<Posture, ExecError> {
         self.posture_of(Language::TypeScript).await

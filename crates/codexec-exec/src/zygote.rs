@@ -20,7 +20,11 @@ pub(crate) struct Zygote {
 }
 
 impl Zygote {
-    pub(crate) async fn start(engine: Engine, settings: &Settings) -> Result<Zygote, ExecError> {
+    pub(crate) async fn start(
+        engine: Engine,
+        settings: &Settings,
+        has_cgroups: bool,
+    ) -> Result<Zygote, ExecError> {
         match engine {
             Engine::Js => {
                 let (program, role) = (settings.program.clone(), settings.role);
@@ -30,14 +34,23 @@ impl Zygote {
                 let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
             }
-            Engine::Python | Engine::Bash | Engine::Node => Zygote::room(engine, settings).await,
+            Engine::Python | Engine::Bash | Engine::Node => {
+                Zygote::room(engine, settings, has_cgroups).await
+            }
         }
     }
 
-    async fn room(engine: Engine, settings: &Settings) -> Result<Zygote, ExecError> {
+    async fn room(
+        engine: Engine,
+        settings: &Settings,
+        has_cgroups: bool,
+    ) -> Result<Zygote, ExecError> {
         let settings = settings.clone();
         let (link, found, missing) = blocking(move || {
-            let found = interpreter::find(engine, &settings)?;
+            let mut found = interpreter::find(engine, &settings)?;
+            if !has_cgroups {
+                found.launch = found.launch.without_cgroups(settings.limits.memory_bytes);
+            }
             let link = ZygoteLink::start(&settings.program, settings.programs_role)?;
             let missing = link.enter(&found.launch)?.map_err(ExecError::Sandbox)?;
             Ok((Arc::new(link), found, missing))

@@ -1,5 +1,6 @@
-//! A small process that outlives ours by a moment. It knows the process groups of the servers we
-//! started, and ends them when we are gone without a word, as after `kill -9`.
+//! A small process that outlives ours by a moment. The warden knows the supervisors of the servers
+//! that we started, and tells them to end their servers when we are gone without a word, as after
+//! `kill -9`.
 
 use std::{
     collections::HashSet,
@@ -8,12 +9,19 @@ use std::{
     path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use nix::{
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
+
+use crate::supervisor::END;
+
+/// How long supervisors may take to end their servers.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The host's hold on the warden, which is started with the first server. Cheap to clone.
 ///
@@ -23,19 +31,26 @@ pub struct Warden(Arc<Post>);
 
 #[derive(Debug)]
 struct Post {
-    /// Our own binary, and the argument that makes it the warden.
-    program: Option<(PathBuf, &'static str)>,
+    /// Our own binary, and the arguments that make it the warden and a supervisor.
+    program: Option<(PathBuf, &'static str, &'static str)>,
     process: Mutex<Option<Child>>,
 }
 
 impl Warden {
-    pub fn new(program: PathBuf, role: &'static str) -> Warden {
-        Warden(Arc::new(Post { program: Some((program, role)), process: Mutex::default() }))
+    pub fn new(program: PathBuf, role: &'static str, supervisor: &'static str) -> Warden {
+        let program = Some((program, role, supervisor));
+        Warden(Arc::new(Post { program, process: Mutex::default() }))
     }
 
-    /// For where there is no binary of ours: servers are then ended only by a host that lives.
+    /// For where there is no binary of ours: servers are then ended only by a host that lives, and
+    /// what they start in other sessions is not.
     pub fn none() -> Warden {
         Warden(Arc::new(Post { program: None, process: Mutex::default() }))
+    }
+
+    /// Returns our own binary and the argument that makes it a server's supervisor.
+    pub(crate) fn supervisor(&self) -> Option<(&PathBuf, &'static str)> {
+        self.0.program.as_ref().map(|(program, _, supervisor)| (program, *supervisor))
     }
 
     pub(crate) fn guard(&self, group: i32) {
@@ -47,7 +62,7 @@ impl Warden {
     }
 
     fn tell(&self, line: &str) {
-        let Some((program, role)) = &self.0.program else { return };
+        let Some((program, role, _)) = &self.0.program else { return };
         let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
         if process.is_none() {
             match start(program, role) {
@@ -93,8 +108,22 @@ pub fn serve_warden(lines: impl io::BufRead) {
             (None, None) => {}
         }
     }
-    for group in groups {
+    end(groups.into_iter().map(Pid::from_raw).collect());
+}
+
+/// Has the supervisors end everything, and kills the groups of those that do not.
+#[expect(clippy::disallowed_methods, reason = "the end of a process that is not our child")]
+fn end(mut supervisors: Vec<Pid>) {
+    for supervisor in &supervisors {
         // Nobody left to get it is what we want anyway.
-        let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        let _ = kill(*supervisor, END);
+    }
+    let until = Instant::now() + PATIENCE;
+    while !supervisors.is_empty() && Instant::now() < until {
+        std::thread::sleep(PAUSE);
+        supervisors.retain(|supervisor| killpg(*supervisor, None).is_ok());
+    }
+    for supervisor in supervisors {
+        let _ = killpg(supervisor, Signal::SIGKILL);
     }
 }

@@ -1,6 +1,7 @@
 //! THREAT[RES-2]: limits on a whole tree of processes, wherever the kernel offers them: cgroup v2, v1, or the
 //! hybrid of both. All on the host's side: nothing here runs in a guest's process.
 
+mod gauge;
 mod place;
 
 use std::fs;
@@ -8,8 +9,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+pub use gauge::MemoryGauge;
 pub use place::NoCgroups;
 use place::{Kind, Place};
 
@@ -23,6 +25,7 @@ pub struct Cgroups(Arc<Base>);
 pub struct Group {
     base: Arc<Base>,
     number: u32,
+    gauge: MemoryGauge,
 }
 
 #[derive(Debug)]
@@ -42,6 +45,13 @@ impl Cgroups {
         Ok(Cgroups(Arc::new(Base { place, free, made })))
     }
 
+    /// Removes all groups, and ends whatever is in them. No group can be made afterwards. Blocks.
+    ///
+    /// THREAT[RES-6]: a directory that stays is one more that the next server finds.
+    pub fn close(&self) {
+        self.0.remove();
+    }
+
     /// For people: which kind was found.
     pub fn kind(&self) -> &'static str {
         match self.0.place.kind() {
@@ -53,17 +63,13 @@ impl Cgroups {
     pub fn group(&self, memory_bytes: u64, processes: u32) -> io::Result<Group> {
         let made = || self.0.made.fetch_add(1, Ordering::Relaxed);
         let number = self.0.take_free().unwrap_or_else(made);
-        let group = Group { base: Arc::clone(&self.0), number };
-        for directory in group.directories() {
-            match fs::create_dir(&directory) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                Ok(()) | Err(_) => {}
+        match self.0.prepare(number, memory_bytes, processes) {
+            Ok(gauge) => Ok(Group { base: Arc::clone(&self.0), number, gauge }),
+            Err(error) => {
+                self.0.free().push(number);
+                Err(error)
             }
         }
-        for (file, value) in self.0.place.limits(number, memory_bytes, processes) {
-            write(&file, &value)?;
-        }
-        Ok(group)
     }
 }
 
@@ -86,10 +92,9 @@ impl Group {
         number_after("max ", &self.base.place.pids_file(self.number))
     }
 
-    /// The memory that its processes have made their own; files do not count.
-    pub fn own_memory_bytes(&self) -> u64 {
-        let (file, key) = self.base.place.memory_stat(self.number);
-        number_after(key, &file)
+    /// Returns the gauge of the group's memory. It may outlive the group, which is used again then.
+    pub fn gauge(&self) -> MemoryGauge {
+        self.gauge.clone()
     }
 
     /// The most memory that it has held since the last [`Group::forget_peak`], where the kernel
@@ -116,6 +121,24 @@ impl Drop for Group {
 }
 
 impl Base {
+    fn prepare(
+        &self,
+        number: u32,
+        memory_bytes: u64,
+        processes: u32,
+    ) -> io::Result<MemoryGauge> {
+        for directory in self.place.directories(number) {
+            match fs::create_dir(&directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        for (file, value) in self.place.limits(number, memory_bytes, processes) {
+            write(&file, &value)?;
+        }
+        MemoryGauge::open(&self.place.memory_directory(number), self.place.kind())
+    }
+
     /// A group that was given back and whose processes are gone.
     fn take_free(&self) -> Option<u32> {
         let mut free = self.free();
@@ -132,16 +155,25 @@ impl Base {
     }
 }
 
-impl Drop for Base {
-    /// The last processes may still be ending; what stays is removed at the next start.
+/// How long the processes of all groups may take to be gone after they were killed.
+const LAST: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(4);
+
+impl Base {
+    /// Kills what is still inside, and removes all groups. Does nothing when they are removed.
     #[expect(clippy::disallowed_methods, reason = "a cgroup gives no event when it becomes empty")]
-    fn drop(&mut self) {
-        for _ in 0..50 {
-            if self.place.remove_base() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(4));
+    fn remove(&self) {
+        let until = Instant::now() + LAST;
+        while !self.place.remove_base() && Instant::now() < until {
+            self.place.kill_all();
+            std::thread::sleep(PAUSE);
         }
+    }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 

@@ -240,6 +240,23 @@ pub fn is_full(directory: &OwnedFd) -> bool {
         .is_ok_and(|found| found.blocks_available() == 0 || found.files_free() <= 1)
 }
 
+/// Returns how much the files of a file system take.
+pub fn used_bytes(directory: &OwnedFd) -> u64 {
+    nix::sys::statvfs::fstatvfs(directory).map_or(0, |found| {
+        found.blocks().saturating_sub(found.blocks_free()) * found.fragment_size()
+    })
+}
+
+/// Returns true if two processes are threads of one memory, as between `vfork` and `exec`.
+pub fn shares_memory(one: i32, other: i32) -> bool {
+    sys::shares_memory(one, other)
+}
+
+/// Has the scheduler prefer this thread, as far as we may ask for that.
+pub fn hurry_thread() {
+    sys::hurry_thread();
+}
+
 /// Whether guests become somebody else than we are.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()

@@ -54,9 +54,14 @@ pub(crate) fn enter_room(launch: &Launch, room: &Room) -> Result<Vec<Missing>, B
     walls.own_network()?;
     walls.own_names(&launch.hostname)?;
     walls.raise(Layer::NoNewPrivileges, "prctl", prctl::set_no_new_privs)?;
+    if let Some(bytes) = launch.data_bytes {
+        // THREAT[RES-9]: what is below the zygote inherits both, whatever language it speaks.
+        walls.raise(Layer::Rlimits, "limit data", || sys::limit(libc::RLIMIT_DATA, bytes))?;
+        walls.raise(Layer::Seccomp, "refuse shared memory", seccomp::refuse_shared_memory)?;
+    }
     walls.own_processes()?;
     // Each worker makes rules of its own; whether there are any is the same for all of them.
-    walls.raise(Layer::Landlock, "make the rules", || ruleset::for_programs(None).map(drop))?;
+    walls.raise(Layer::Landlock, "make the rules", ruleset::check)?;
     // Programs that live in the room have our user id, and must not look into this process.
     walls.raise(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
     Ok(walls.missing)

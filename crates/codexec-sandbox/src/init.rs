@@ -114,7 +114,8 @@ fn raise_walls(
 
 /// Collects what the host gets beside [`FromInit::Ready`], but for the rules.
 fn show(fetches: bool, enters: bool, place: &OwnedFd) -> Result<Vec<OwnedFd>, Broken> {
-    let mut shown: Vec<OwnedFd> = vec![open(Path::new(WORK), Layer::Root)?];
+    let mut shown: Vec<OwnedFd> =
+        vec![open(Path::new(WORK), Layer::Root)?, open(Path::new(BOX), Layer::Root)?];
     if fetches {
         // Never let go: without a network of its own it would be in one with others.
         let listener = network::own().map_err(|errno| {

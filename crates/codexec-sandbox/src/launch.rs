@@ -16,6 +16,9 @@ pub struct Launch {
     pub room: Option<Room>,
     /// The layers that the settings let go by name. Each is still tried.
     pub lowered: Vec<Layer>,
+    /// How much memory of its own a process may ask for where no cgroup bounds all of them. Memory
+    /// that processes share is then refused: the kernel shows it in no process once it is hidden.
+    pub data_bytes: Option<u64>,
 }
 
 /// What the kernel holds each process of a guest to.
@@ -60,12 +63,23 @@ impl Launch {
             cpu_s: None,
             file_bytes: 0,
         };
-        Launch { uid: UID, hostname: HOSTNAME.to_owned(), rlimits, room: None, lowered }
+        Launch::new(rlimits, None, lowered)
     }
 
     /// For programs in a room.
     pub fn programs(room: Room, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
-        Launch { uid: UID, hostname: HOSTNAME.to_owned(), rlimits, room: Some(room), lowered }
+        Launch::new(rlimits, Some(room), lowered)
+    }
+
+    /// The same where there are no cgroups. Programs reserve more than they use: threads alone take
+    /// 8 MiB each for their stacks.
+    pub fn without_cgroups(self, memory_bytes: u64) -> Launch {
+        Launch { data_bytes: Some(2 * memory_bytes + (2 << 30)), ..self }
+    }
+
+    fn new(rlimits: Rlimits, room: Option<Room>, lowered: Vec<Layer>) -> Launch {
+        let hostname = HOSTNAME.to_owned();
+        Launch { uid: UID, hostname, rlimits, room, lowered, data_bytes: None }
     }
 }
 

@@ -40,7 +40,7 @@ mod zygote;
 
 pub use ask::ask_program;
 pub use broker::open_line;
-pub use cgroup::{Cgroups, Group, NoCgroups};
+pub use cgroup::{Cgroups, Group, MemoryGauge, NoCgroups};
 pub use control::{
     Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal,
     OverlayRequest, PROXY_PORT, Program, ToKeeper, pair as packet_pair, receive as receive_packet, send as send_packet,
@@ -48,8 +48,8 @@ pub use control::{
 pub use entry::Entry;
 pub use exchange::exchange;
 pub use host::{
-    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full,
-    is_open_for_writing, is_root, process_id, time_since_boot,
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, hurry_thread, interrupt,
+    is_full, is_open_for_writing, is_root, process_id, shares_memory, time_since_boot, used_bytes,
 };
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};

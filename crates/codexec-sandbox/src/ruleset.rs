@@ -9,6 +9,9 @@ use nix::errno::Errno;
 use crate::{sys, tree};
 
 const KNOWN: ABI = ABI::V6;
+/// The devices that may be written. THREAT[RES-9]: `/dev/zero` is not among them, because a mapping
+/// of it that can be written is shared memory that nobody counts.
+const DEVICES: [&str; 4] = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Landlock without a single rule: no file, no TCP port, no abstract socket and no signal
 /// beyond this process's own descendants. Kernels that know fewer of these enforce those.
@@ -44,7 +47,7 @@ pub(crate) fn for_programs(port: Option<u16>, place: &OwnedFd) -> Result<OwnedFd
     let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
     let rules = nothing()
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], read)))
-        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/dev"], device)))
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|ruleset| {
             ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
         })
@@ -55,6 +58,12 @@ pub(crate) fn for_programs(port: Option<u16>, place: &OwnedFd) -> Result<OwnedFd
         });
     let rules: Option<OwnedFd> = rules.map_err(|_| Errno::last())?.into();
     rules.ok_or(Errno::ENOSYS)
+}
+
+/// Fails where the kernel has no Landlock.
+pub(crate) fn check() -> Result<(), Errno> {
+    let rules: Option<OwnedFd> = nothing().map_err(|_| Errno::last())?.into();
+    rules.map(drop).ok_or(Errno::ENOSYS)
 }
 
 pub(crate) fn restrict(rules: &OwnedFd) -> Result<(), Errno> {

@@ -7,6 +7,7 @@ mod fetching;
 mod filter;
 mod interpreter;
 mod programs;
+mod shared_memory;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,12 @@ pub(crate) fn program(calls: Calls) -> Option<BpfProgram> {
 
 pub(crate) fn confine(calls: Calls) -> Result<(), Errno> {
     let program = program(calls).ok_or(Errno::ENOSYS)?;
+    apply_filter(&program).map_err(|_| Errno::last())
+}
+
+/// Refuses anonymous memory that processes share, in this process and all below it.
+pub(crate) fn refuse_shared_memory() -> Result<(), Errno> {
+    let program = shared_memory::program().ok_or(Errno::ENOSYS)?;
     apply_filter(&program).map_err(|_| Errno::last())
 }
 

@@ -135,10 +135,15 @@ impl App {
         self
     }
 
-    /// Ends everything: executions first, each with its record, then the sessions, then the
-    /// upstreams.
-    pub async fn shutdown(&self) {
+    /// Ends all executions, each with its record; for a client that has left.
+    pub(crate) fn stop_executions(&self) {
         self.stopping.cancel();
+    }
+
+    /// Ends everything: executions first, each with its record, then the sessions, then the
+    /// upstreams and the workers that wait.
+    pub async fn shutdown(&self) {
+        self.stop_executions();
         self.executions.close();
         let ended = async {
             self.executions.wait().await;
@@ -148,7 +153,7 @@ impl App {
             tracing::warn!("executions did not end in time; the next start marks them interrupted");
         }
         self.records.flush().await;
-        self.gateway.shutdown().await;
+        tokio::join!(self.gateway.shutdown(), self.workers.close());
     }
 
     /// Runs in a task of its own: a client that leaves cancels by token, never by drop,

@@ -59,6 +59,14 @@ pub async fn serve_stdio(
 ) -> Result<(), ServeError> {
     let left = CancellationToken::new();
     let _leaves = left.clone().drop_guard();
+    // THREAT[RES-10]: the SDK waits for running calls after its input has ended; guests must not
+    // run on for a client that has left.
+    let (stopped, gone) = (Arc::clone(&app), left.clone());
+    tokio::spawn(async move {
+        gone.cancelled().await;
+        stopped.stop_executions();
+    });
+    let transport = stdio::ClientPipe::open(left.clone());
     let server = Server {
         app,
         started: Instant::now(),
@@ -67,7 +75,6 @@ pub async fn serve_stdio(
         told: Told::default(),
         left,
     };
-    let transport = stdio::ClientPipe::open();
     let running = match raw::Edge(server).serve_with_ct(transport, stop).await {
         Ok(running) => running,
         // A client that leaves before it has said hello has simply left.

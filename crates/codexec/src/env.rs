@@ -114,6 +114,8 @@ pub(crate) enum Role {
     Programs,
     Mounter,
     Warden,
+    /// What stands above one of the user's servers.
+    Supervisor,
     /// A Bash guest's way to tools: the binary under the name `mcp`.
     McpCommand,
 }
@@ -130,9 +132,15 @@ pub(crate) fn own_role() -> Option<Role> {
         Some(name) if name == "zygote-programs" => Role::Programs,
         Some(name) if name == "mounter" => Role::Mounter,
         Some(name) if name == "warden" => Role::Warden,
+        Some(name) if name == "supervisor" => return Some(Role::Supervisor),
         Some(_) | None => return None,
     };
     arguments.next().is_none_or(|_: OsString| false).then_some(role)
+}
+
+/// The server that a supervisor runs: the program and its arguments.
+pub(crate) fn supervised() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(2)
 }
 
 /// What follows the name `mcp`.

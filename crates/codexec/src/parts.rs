@@ -57,7 +57,7 @@ impl Parts {
         let mut sources = Sources::new(path.clone(), &named, discovery, &program);
         sources.stand_for(&toolsets, discovers);
         let found = sources.first()?;
-        let warden = Warden::new(program.clone(), "warden");
+        let warden = Warden::new(program.clone(), "warden", "supervisor");
         let settings = codexec_gateway::Settings {
             catalogue_wait,
             cache,

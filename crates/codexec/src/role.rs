@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
 
-use codexec_gateway::serve_warden;
+use codexec_gateway::{serve_warden, supervise};
 use codexec_sandbox::{probe_guest, serve_mounter, serve_zygote};
 
 use crate::env::{self, Role};
@@ -14,6 +14,9 @@ use crate::mcp_command;
 pub(crate) fn run(role: Role) -> ! {
     if let Role::McpCommand = role {
         std::process::exit(mcp_command::run(env::mcp_arguments()));
+    }
+    if let Role::Supervisor = role {
+        std::process::exit(supervise(env::supervised()));
     }
     // A zygote's control socket is its standard input.
     match (role, std::io::stdin().as_fd().try_clone_to_owned()) {
@@ -32,13 +35,14 @@ pub(crate) fn run(role: Role) -> ! {
             serve_warden(std::io::stdin().lock());
             std::process::exit(0)
         }
-        (Role::McpCommand, Ok(_)) => {}
+        (Role::McpCommand | Role::Supervisor, Ok(_)) => {}
         (
             Role::Js
             | Role::Probe
             | Role::Programs
             | Role::Mounter
             | Role::Warden
+            | Role::Supervisor
             | Role::McpCommand,
             Err(error),
         ) => complain(&error),

@@ -64,7 +64,6 @@ impl Ran {
 /// Why it did not come to its own end.
 enum Stopped {
     Time,
-    Memory,
     Cancelled,
 }
 
@@ -75,6 +74,12 @@ pub(super) async fn run(
 ) -> Result<Ran, PackageError> {
     let Plan { launch, command, limits, reach } = plan;
     let (program, role) = (machine.settings.program.clone(), machine.settings.programs_role);
+    let cgroups = machine.cgroups().await;
+    let launch = match cgroups {
+        Ok(_) => launch,
+        Err(_) => launch.without_cgroups(limits.memory_bytes),
+    };
+    machine.guard.start().map_err(ExecError::from)?;
     let (link, launch, missing) = blocking(move || {
         let link = ZygoteLink::start(&program, role)?;
         let missing = link.enter(&launch)?.map_err(ExecError::Sandbox)?;
@@ -83,13 +88,15 @@ pub(super) async fn run(
     .await?;
     let first = Some(First::Fetches(command));
     let zygote = Zygote { link: Arc::new(link), launch, missing, first, warm: None };
-    let slot = Slot::open(&zygote, limits, machine.cgroups().await).await?;
+    let slot = Slot::open(&zygote, limits, 0, cgroups).await?;
     let (mut busy, worker) = slot.occupy();
     let Worker { handles, home, roots, socket: _socket } = worker;
     let mut home = home.ok_or_else(slot::babble)?;
     let proxy = Proxy::start(listener(&mut home)?, reach);
     let mut said = Chatter::default();
     let mut watch = Watch::new(roots);
+    let (meter, limit_bytes) = (Arc::clone(&home.meter), limits.memory_bytes);
+    let guarded = machine.guard.watch(meter, handles.worker(), limit_bytes);
     let mut looks = interval(LOOK);
     let (mut used_before, mut stopped, mut status) = (None, None, None);
     while status.is_none() && stopped.is_none() {
@@ -101,10 +108,7 @@ pub(super) async fn run(
             () = sleep_until(caller.until) => stopped = Some(Stopped::Time),
             () = caller.cancel.cancelled() => stopped = Some(Stopped::Cancelled),
             _ = looks.tick() => {
-                let used = watch.used(busy.base.group.as_ref());
-                if used.memory_bytes > limits.memory_bytes {
-                    stopped = Some(Stopped::Memory);
-                } else if used.cpu > limits.cpu {
+                if watch.used(&home.meter).cpu > limits.cpu {
                     stopped = Some(Stopped::Time);
                 }
             }
@@ -122,7 +126,7 @@ pub(super) async fn run(
     match stopped {
         Some(Stopped::Time) => return Err(PackageError::TimedOut(limits.wall)),
         Some(Stopped::Cancelled) => return Err(PackageError::Cancelled),
-        Some(Stopped::Memory) => return Err(PackageError::Memory),
+        None if guarded.was_over() => return Err(PackageError::Memory),
         None => {}
     }
     Ok(Ran {

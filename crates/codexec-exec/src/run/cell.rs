@@ -73,6 +73,9 @@ impl Run {
         }
         self.limits = admitted.limits();
         self.clock = Clock::new(now + self.limits.wall);
+        if let Some(guarded) = &self.guarded {
+            guarded.limit_to(self.limits.memory_bytes);
+        }
         self.next_look = now + LOOK;
         self.output_bytes_left = self.limits.output_bytes;
         self.tool_calls_left = self.limits.tool_calls;
@@ -211,6 +214,9 @@ impl Run {
     fn count_cell(&mut self) {
         let now = Instant::now();
         self.next_look = now + IDLE_LOOK;
+        if let Some(guarded) = &self.guarded {
+            guarded.rest();
+        }
         self.start_counting();
         if let (Some(home), Some(busy)) = (&self.home, &mut self.busy) {
             let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&home.workspace);

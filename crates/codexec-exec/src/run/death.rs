@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use codexec_sandbox::Exit;
-use codexec_types::{Event, FromGuest, Limit};
+use codexec_types::{Event, FromGuest, Limit, Outcome};
 
 use super::{Over, Run, State};
 use crate::judge::{Claim, Evidence};
@@ -25,6 +25,7 @@ impl Run {
             None => None,
         };
         self.hear_the_rest().await;
+        let was_over = self.guarded.take().is_some_and(|guarded| guarded.was_over());
         let ran_out = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
         self.count(exit, ran_out);
         let State::Dying(decided, status) = &mut self.state else { return };
@@ -41,6 +42,7 @@ impl Run {
         let claim = self.claim.take();
         let outcome = match decided {
             Some(outcome) => outcome,
+            None if was_over => Outcome::Stopped(Limit::Memory),
             None if self.home.is_some() => evidence.of_program(claim),
             None => evidence.of_engine(claim),
         };

@@ -8,7 +8,7 @@ use codexec_types::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::{Heard, Over, Run, SLACK_BYTES, State, heard};
+use super::{Heard, Over, Run, State, heard};
 use crate::watch::Watch;
 
 /// How often a session is looked at while nobody uses it.
@@ -177,8 +177,6 @@ impl Run {
         let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
         if used.cpu.saturating_sub(before) > self.limits.cpu {
             self.end(Outcome::Stopped(Limit::Cpu));
-        } else if used.memory_bytes > self.limits.memory_bytes + SLACK_BYTES {
-            self.end(Outcome::Stopped(Limit::Memory));
         }
     }
 

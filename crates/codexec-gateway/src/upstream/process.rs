@@ -1,8 +1,10 @@
-//! A server's process, and whatever that starts: one process group, ended as one.
+//! A server's process, and whatever that starts: below one supervisor, ended as one.
 
 use std::{
     collections::VecDeque,
+    ffi::OsStr,
     io,
+    path::Path,
     process::{ExitStatus, Stdio},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
@@ -12,8 +14,8 @@ use std::{
 };
 
 use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
+    sys::signal::{Signal, kill, killpg},
+    unistd::{AccessFlags, Pid, access},
 };
 use tokio::{
     io::AsyncReadExt,
@@ -26,6 +28,7 @@ use super::log::{self, Log};
 use crate::{
     Settings, StdioConfig, Warden,
     clean::{clean, cut_front},
+    supervisor::END,
 };
 
 /// How much of what a server says on stderr is kept.
@@ -37,7 +40,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// What stays of a process for those who did not start it. Dropping the [`Leash`] kills.
 pub(crate) struct Life {
+    /// The supervisor's, which is also the group's; without one, the server's own.
     pid: i32,
+    has_supervisor: bool,
     is_reaped: AtomicBool,
     status: OnceLock<io::Result<ExitStatus>>,
     /// Why we gave up on it.
@@ -71,11 +76,7 @@ pub(super) fn start(
     log: Option<Log>,
     settings: &Settings,
 ) -> io::Result<Started> {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the file that starts the user's servers"
-    )]
-    let mut command = Command::new(&program.command);
+    let mut command = command(program, env, settings)?;
     command
         .args(&program.args)
         .env_clear()
@@ -99,6 +100,7 @@ pub(super) fn start(
     settings.warden.guard(pid);
     let life = Arc::new(Life {
         pid,
+        has_supervisor: settings.warden.supervisor().is_some(),
         is_reaped: AtomicBool::new(false),
         status: OnceLock::new(),
         verdict: OnceLock::new(),
@@ -112,14 +114,60 @@ pub(super) fn start(
     Ok(Started { leash: Leash(life), stdin, stdout })
 }
 
+/// The program, below a supervisor where there is one of ours.
+fn command(
+    program: &StdioConfig,
+    env: &[(String, String)],
+    settings: &Settings,
+) -> io::Result<Command> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the file that starts the user's servers"
+    )]
+    let new = |program: &OsStr| Command::new(program);
+    let Some((supervisor, role)) = settings.warden.supervisor() else {
+        return Ok(new(program.command.as_ref()));
+    };
+    check_program(program, env, settings)?;
+    let mut command = new(supervisor.as_os_str());
+    command.arg(role).arg(&program.command);
+    Ok(command)
+}
+
+/// Fails as starting the program would, because a supervisor cannot tell us.
+fn check_program(
+    program: &StdioConfig,
+    env: &[(String, String)],
+    settings: &Settings,
+) -> io::Result<()> {
+    let name = Path::new(&program.command);
+    let from = program.cwd.as_deref().unwrap_or(Path::new(""));
+    if name.components().count() > 1 {
+        return Ok(access(&from.join(name), AccessFlags::X_OK)?);
+    }
+    let path = env.iter().rev().chain(settings.env.iter().rev()).find(|(key, _)| key == "PATH");
+    let Some((_, path)) = path else { return Ok(()) };
+    let mut tried = std::env::split_paths(path).map(|folder| from.join(folder).join(name));
+    match tried.any(|file| file.is_file() && access(&file, AccessFlags::X_OK).is_ok()) {
+        true => Ok(()),
+        false => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
 impl Life {
     pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }
 
-    /// Kills the whole group now.
+    /// Kills the server and all that it started, now.
+    ///
+    /// THREAT[UP-3]: the supervisor knows more of them than the group has.
     pub(crate) fn kill(&self) {
-        self.signal(Signal::SIGKILL);
+        if !self.has_supervisor {
+            self.signal(Signal::SIGKILL);
+        } else if !self.is_reaped.load(Ordering::Acquire) {
+            let _ = kill(Pid::from_raw(self.pid), END);
+        }
     }
 
     /// Asks the process to end, then makes it. Its stdin must be closed by now or soon.
@@ -192,7 +240,8 @@ async fn watch(mut child: Child, life: Arc<Life>, warden: Warden) {
         status = child.wait() => status,
         () = life.stop.cancelled() => wind_down(&mut child, &life).await,
     };
-    life.kill();
+    // What is in the group of a supervisor that was killed, too.
+    life.signal(Signal::SIGKILL);
     life.is_reaped.store(true, Ordering::Release);
     warden.release(life.pid);
     let _ = life.status.set(status);
@@ -208,6 +257,10 @@ async fn wind_down(child: &mut Child, life: &Life) -> io::Result<ExitStatus> {
         return status;
     }
     life.kill();
+    if let Ok(status) = timeout(GRACE, child.wait()).await {
+        return status;
+    }
+    life.signal(Signal::SIGKILL);
     child.wait().await
 }
 

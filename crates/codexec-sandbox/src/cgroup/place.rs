@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
 
 /// Why there are no cgroups to be had. Guests then run under rlimits alone, and the posture
 /// says so.
@@ -86,6 +89,15 @@ impl Place {
         self.bases().all(|base| remove(&base))
     }
 
+    /// Kills every process in the groups below our own directories.
+    pub(super) fn kill_all(&self) {
+        for base in self.bases() {
+            for entry in fs::read_dir(&base).into_iter().flatten().flatten() {
+                kill_members(&entry.path().join("cgroup.procs"));
+            }
+        }
+    }
+
     /// Removes what servers that are dead have left behind.
     pub(super) fn remove_leftovers(&self) {
         let prefix = prefix();
@@ -123,12 +135,8 @@ impl Place {
         self.pids.join(number.to_string()).join("pids.events")
     }
 
-    pub(super) fn memory_stat(&self, number: u32) -> (PathBuf, &'static str) {
-        let key = match self.kind {
-            Kind::V2 => "anon ",
-            Kind::V1 => "rss ",
-        };
-        (self.memory.join(number.to_string()).join("memory.stat"), key)
+    pub(super) fn memory_directory(&self, number: u32) -> PathBuf {
+        self.memory.join(number.to_string())
     }
 
     /// On v2 the peak cannot be forgotten for everybody, so it says nothing about one guest.
@@ -168,6 +176,21 @@ impl Place {
     fn bases(&self) -> impl Iterator<Item = PathBuf> {
         let second = (self.pids != self.memory).then(|| self.pids.clone());
         std::iter::once(self.memory.clone()).chain(second)
+    }
+}
+
+/// A process may end, and its id be another's, at any time: only one that is still a member after
+/// we have hold of it is killed.
+fn kill_members(procs: &Path) {
+    let members = || -> Vec<u32> {
+        let text = fs::read_to_string(procs).unwrap_or_default();
+        text.lines().filter_map(|pid| pid.parse().ok()).collect()
+    };
+    for pid in members() {
+        let Ok(pidfd) = sys::open_process(pid) else { continue };
+        if members().contains(&pid) {
+            let _ = sys::kill(pidfd.as_fd());
+        }
     }
 }
 

@@ -10,21 +10,21 @@ use super::{Form, Test, Verdict};
 
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
-const JUMP_IF_EQUAL: u16 = 0x15;
+pub(super) const JUMP_IF_EQUAL: u16 = 0x15;
 const JUMP_IF_AT_LEAST: u16 = 0x35;
-const JUMP_IF_ANY_BIT: u16 = 0x45;
+pub(super) const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 
-const ALLOW: u32 = 0x7fff_0000;
+pub(super) const ALLOW: u32 = 0x7fff_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERROR: u32 = 0x0005_0000;
 
 /// Where the number of the call, the machine and the arguments stand in what a filter sees.
-const NUMBER: u32 = 0;
-const MACHINE: u32 = 4;
-const ARGUMENTS: u32 = 16;
+pub(super) const NUMBER: u32 = 0;
+pub(super) const MACHINE: u32 = 4;
+pub(super) const ARGUMENTS: u32 = 16;
 
-fn machine() -> Option<u32> {
+pub(super) fn machine() -> Option<u32> {
     match std::env::consts::ARCH {
         "x86_64" => Some(0xc000_003e),
         "aarch64" => Some(0xc000_00b7),
@@ -128,15 +128,15 @@ fn fits(form: Form) -> Vec<sock_filter> {
     program
 }
 
-fn load(at: u32) -> sock_filter {
+pub(super) fn load(at: u32) -> sock_filter {
     sock_filter { code: LOAD, jt: 0, jf: 0, k: at }
 }
 
-fn end(action: u32) -> sock_filter {
+pub(super) fn end(action: u32) -> sock_filter {
     sock_filter { code: RETURN, jt: 0, jf: 0, k: action }
 }
 
-fn refuse(errno: i32) -> Vec<sock_filter> {
+pub(super) fn refuse(errno: i32) -> Vec<sock_filter> {
     vec![end(ERROR | errno.unsigned_abs())]
 }
 

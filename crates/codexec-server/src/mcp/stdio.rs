@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// THREAT[CL-1]: a longer line is dropped while it arrives.
 const MAX_LINE_BYTES: usize = 8 << 20;
@@ -23,11 +24,13 @@ pub(super) struct ClientPipe {
     read: Vec<u8>,
     lines: Option<mpsc::Sender<Vec<u8>>>,
     writer: Option<JoinHandle<()>>,
+    /// Cancelled when the client has closed its end.
+    left: CancellationToken,
 }
 
 impl ClientPipe {
-    /// Takes standard input and output.
-    pub(super) fn open() -> ClientPipe {
+    /// Takes standard input and output. Cancels `left` when the client sends nothing more.
+    pub(super) fn open(left: CancellationToken) -> ClientPipe {
         let (reader, writer) = stdio_pipes();
         let (lines, queue) = mpsc::channel(QUEUE);
         ClientPipe {
@@ -36,6 +39,7 @@ impl ClientPipe {
             read: Vec::with_capacity(READ_BYTES),
             lines: Some(lines),
             writer: Some(tokio::spawn(write(writer, queue))),
+            left,
         }
     }
 
@@ -95,7 +99,10 @@ impl Transport<RoleServer> for ClientPipe {
             }
             self.read.clear();
             match self.reader.read_buf(&mut self.read).await {
-                Ok(0) | Err(_) => return None,
+                Ok(0) | Err(_) => {
+                    self.left.cancel();
+                    return None;
+                }
                 Ok(_) => self.buffer.push(&self.read),
             }
         }

@@ -153,6 +153,10 @@ if plan.get("grandchild"):
     )
     with open(plan["grandchild"], "w") as file:
         file.write(f"{os.getpid()} {child.pid}")
+if plan.get("daemon"):
+    # In a session of its own, without our environment, and with a parent that has ended.
+    script = "(trap '' TERM HUP INT; exec sleep 600) </dev/null >/dev/null 2>&1 & printf %s $! > \"$0\""
+    subprocess.run(["setsid", "env", "-i", "sh", "-c", script, plan["daemon"]], check=True)
 if plan.get("ignore_eof"):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for step in plan.get("pre", []):

@@ -427,6 +427,46 @@ fn gone(pids: &[u32]) {
     assert!(is_over, "still there: {left:?}");
 }
 
+/// A server with an upstream that has left a process in a session of its own; and that process.
+fn with_daemon() -> (Client, u32) {
+    let folder = tempfile::tempdir().expect("a directory").keep();
+    let file = folder.join("daemon");
+    let recorders = Recorders::new(&folder);
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let plan = json!({"daemon": file, "tools": [tool("echo"), tool("die")]});
+    let entry = recorders.entry("fake", &plan);
+    let mut client = Client::start(&json!({"fake": entry}));
+    client.run("return await callTool('fake', 'echo', {})").fine();
+    let pid = std::fs::read_to_string(&file).expect("written at its start");
+    std::fs::remove_dir_all(&folder).expect("ours");
+    let pid = pid.parse().expect("a pid");
+    assert!(is_alive(pid), "{pid}");
+    (client, pid)
+}
+
+/// THREAT[UP-20]
+#[test]
+fn up_20_a_daemon_of_an_upstream_ends_when_the_client_leaves() {
+    let (mut client, pid) = with_daemon();
+    assert_eq!(client.leave().code(), Some(0));
+    gone(&[pid]);
+}
+
+#[test]
+fn up_20_a_daemon_of_an_upstream_ends_when_the_server_is_killed() {
+    let (mut client, pid) = with_daemon();
+    client.child.kill().expect("our child");
+    client.child.wait().expect("our child");
+    gone(&[pid]);
+}
+
+#[test]
+fn up_20_a_daemon_of_an_upstream_ends_with_the_upstream() {
+    let (mut client, pid) = with_daemon();
+    client.run("return await callTool('fake', 'die', {})").failed();
+    gone(&[pid]);
+}
+
 /// THREAT[UP-3]
 #[test]
 fn up_3_an_upstream_ends_with_all_it_started_when_the_client_leaves() {

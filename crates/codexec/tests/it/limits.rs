@@ -2,15 +2,16 @@
 //! cancellation, and the end of the server itself.
 
 mod bombs;
+mod memory;
 mod settings;
 
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::attacks::bench::{Bench, rows};
-use crate::attacks::host::{AFTERMATH, Sandbox, cgroups, cpu_ticks, is_alive, within};
+use crate::attacks::host::{AFTERMATH, Sandbox, cgroups, cpu_ticks, is_alive, is_root, within};
 use crate::support::{Client, PATIENCE, descendants};
 
 /// What a ping may take beside a hostile guest, on a busy machine.
@@ -195,6 +196,66 @@ fn res_6_all_is_gone_when_the_server_is_asked_to_end() {
     let state = client.home.path().join("state");
     let sql = "select status, error_code from executions";
     assert_eq!(rows(&state, sql), [json!(["cancelled", "CANCELLED"])]);
+}
+
+/// THREAT[RES-10]: longer than any machine needs to kill a process, and shorter than the SDK waits.
+const AT_ONCE: Duration = Duration::from_secs(4);
+
+#[test]
+fn res_10_guests_end_at_once_when_the_client_leaves() {
+    let mut client = Client::start(&json!({}));
+    client.send_call("execute_code", &json!({"code": LOOP}));
+    let python = json!({"language": "python", "code": "import time\ntime.sleep(29)"});
+    client.send_call("execute_code", &python);
+    let server = client.child.id();
+    let worker = busy_worker(server);
+    let state = client.home.path().join("state");
+    let begun = "select count(*) from executions";
+    assert!(within(PATIENCE, || rows(&state, begun) == [json!([2])]), "two executions");
+    let left = Instant::now();
+    client.close_input();
+    assert!(within(PATIENCE, || !is_alive(worker)), "the worker runs on");
+    let took = left.elapsed();
+    assert!(took < AT_ONCE, "the guest ran on for {took:?}");
+    assert_eq!(client.leave().code(), Some(0), "{}", client.stderr());
+    let sql = "select distinct status, error_code from executions";
+    assert_eq!(rows(&state, sql), [json!(["cancelled", "CANCELLED"])]);
+}
+
+/// THREAT[RES-11]
+#[test]
+fn res_11_no_cgroup_is_left_by_a_server_that_is_asked_to_end() {
+    let mut client = Client::start(&json!({}));
+    for (language, code) in [("python", "1"), ("bash", "true"), ("node", "1")] {
+        client.call("execute_code", &json!({"language": language, "code": code})).fine();
+    }
+    let sleeping = json!({"language": "bash", "code": "sleep 29 & sleep 29"});
+    client.send_call("execute_code", &sleeping);
+    client.send_call("execute_code", &json!({"code": LOOP}));
+    let server = client.child.id();
+    busy_worker(server);
+    assert_eq!(cgroups(server).is_empty(), !is_root(), "{:?}", cgroups(server));
+    terminate(server);
+    let status = client.child.wait().expect("our child");
+    assert_eq!(status.code(), Some(0), "{}", client.stderr());
+    // At once: whoever looks after the end finds nothing.
+    assert_eq!(cgroups(server), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn res_11_what_a_killed_server_left_is_removed_by_the_next() {
+    let mut first = Client::start(&json!({}));
+    first.send_call("execute_code", &json!({"code": LOOP}));
+    let server = first.child.id();
+    let below = descendants(server);
+    busy_worker(server);
+    first.child.kill().expect("our child");
+    first.child.wait().expect("our child");
+    gone(&below);
+    assert_eq!(cgroups(server).is_empty(), !is_root(), "{:?}", cgroups(server));
+    let mut second = Client::start(&json!({}));
+    assert_eq!(second.run("return 6 * 7").fine(), "42");
+    assert_eq!(cgroups(server), Vec::<std::path::PathBuf>::new());
 }
 
 #[test]

@@ -249,8 +249,13 @@ impl Client {
     }
 
     /// Closes our end and waits until the server has ended by itself.
-    pub(crate) fn leave(&mut self) -> std::process::ExitStatus {
+    /// Says nothing more.
+    pub(crate) fn close_input(&mut self) {
         self.stdin = None;
+    }
+
+    pub(crate) fn leave(&mut self) -> std::process::ExitStatus {
+        self.close_input();
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("our child") {

@@ -529,4 +529,6 @@ const keepFor = (job) => {
   });
 };
 isWarm = true;
+// The host counts memory from here on, and then sends the job.
+writeSync(HOST, "1");
 deliver();

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { FLAGS, GUEST, frame } from "./test_host.mjs";
+import { FLAGS, frame, framesOnly, GUEST } from "./test_host.mjs";
 
 const workspace = mkdtempSync(join(tmpdir(), "codexec-node-"));
 after(() => rmSync(workspace, { recursive: true }));
@@ -51,10 +51,11 @@ const play = (code, { answer = echo, batch = 1, closeAfter } = {}) =>
         waiting = [];
       }
     };
+    const framed = framesOnly();
     let bytes = Buffer.alloc(0);
     host.on("error", () => {});
     host.on("data", (data) => {
-      bytes = Buffer.concat([bytes, data]);
+      bytes = Buffer.concat([bytes, framed(data)]);
       while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32LE(0)) {
         const length = bytes.readUInt32LE(0);
         hear(JSON.parse(bytes.subarray(4, 4 + length).toString()));

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, test } from "node:test";
-import { FLAGS, GUEST, frame } from "./test_host.mjs";
+import { FLAGS, frame, framesOnly, GUEST } from "./test_host.mjs";
 
 const workspace = mkdtempSync(join(tmpdir(), "codexec-node-"));
 const opened = [];
@@ -40,9 +40,10 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
     const result = answer(said.ask.ask);
     if (result !== undefined) host.write(frame({ answer: { id: said.ask.id, result } }));
   };
+  const framed = framesOnly();
   let bytes = Buffer.alloc(0);
   host.on("data", (data) => {
-    bytes = Buffer.concat([bytes, data]);
+    bytes = Buffer.concat([bytes, framed(data)]);
     while (bytes.length >= 4 && bytes.length >= 4 + bytes.readUInt32LE(0)) {
       const length = bytes.readUInt32LE(0);
       hear(JSON.parse(bytes.subarray(4, 4 + length).toString()));

@@ -1,4 +1,5 @@
 // What the tests of the guest have of a host.
+import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 
 export const GUEST = fileURLToPath(new URL("guest.mjs", import.meta.url));
@@ -15,4 +16,15 @@ export const frame = (value) => {
   const header = Buffer.alloc(4);
   header.writeUInt32LE(body.length);
   return Buffer.concat([header, body]);
+};
+
+// A guest says with one byte that it waits for code; frames follow.
+export const framesOnly = () => {
+  let isReady = false;
+  return (data) => {
+    if (isReady) return data;
+    isReady = true;
+    assert.equal(data[0], "1".charCodeAt(0));
+    return data.subarray(1);
+  };
 };

@@ -1,0 +1,119 @@
+//! A process of ours above each server. Whatever the server starts, in whichever session and
+//! however often it forks, becomes this process's child when its own parent ends, and is ended
+//! with the server.
+//!
+//! THREAT[UP-20]: only descendants are ever signalled, because the kernel says who they are.
+
+use std::{
+    ffi::OsString,
+    fs::{self, File},
+    io::{self, Write as _},
+    process::Command,
+};
+
+use nix::{
+    errno::Errno,
+    sys::{
+        prctl,
+        signal::{SigSet, Signal, kill, raise},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout},
+};
+
+/// Tells a supervisor to end its server and all that it started.
+pub(crate) const END: Signal = Signal::SIGUSR1;
+
+/// What a shell gives for a program that cannot be started.
+const NOT_STARTED: i32 = 127;
+
+/// Runs a program to its end, and ends what it has left. Returns the exit code; a program that was
+/// killed takes this process along by the same signal.
+///
+/// Only for a single-threaded process.
+pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
+    let Some(program) = command.next() else { return NOT_STARTED };
+    match start(&program, command) {
+        Ok((server, signals)) => imitate(serve(server, &signals)),
+        Err(error) => {
+            let program = program.to_string_lossy();
+            let _ = writeln!(io::stderr(), "{program} could not be started: {error}");
+            NOT_STARTED
+        }
+    }
+}
+
+fn start(
+    program: &OsString,
+    arguments: impl Iterator<Item = OsString>,
+) -> io::Result<(Pid, SigSet)> {
+    let mut signals = SigSet::empty();
+    // The server gets those that are sent to the group itself.
+    for signal in [Signal::SIGCHLD, END, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        signals.add(signal);
+    }
+    signals.thread_block()?;
+    prctl::set_child_subreaper(true)?;
+    #[expect(clippy::disallowed_methods, reason = "the server, below its supervisor")]
+    let child = Command::new(program).args(arguments).spawn()?;
+    // The server's pipes are its own: an end that we kept would never be seen to close.
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&null)?;
+    dup2_stdout(&null)?;
+    dup2_stderr(&null)?;
+    Ok((Pid::from_raw(i32::try_from(child.id()).unwrap_or(-1)), signals))
+}
+
+/// Waits until the server has ended or is to end; then nothing is left below us.
+fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
+    let mut ended = None;
+    while ended.is_none() {
+        match signals.wait() {
+            Ok(Signal::SIGCHLD) => {
+                while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                    if status == WaitStatus::StillAlive {
+                        break;
+                    }
+                    ended = ended.or(of_server(status, server));
+                }
+            }
+            Ok(END) | Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    loop {
+        for child in children() {
+            let _ = kill(child, Signal::SIGKILL);
+        }
+        match waitpid(None, None) {
+            Ok(status) => ended = ended.or(of_server(status, server)),
+            Err(Errno::EINTR) => {}
+            Err(_) => return ended,
+        }
+    }
+}
+
+fn of_server(status: WaitStatus, server: Pid) -> Option<WaitStatus> {
+    (status.pid() == Some(server)).then_some(status)
+}
+
+fn children() -> Vec<Pid> {
+    let text = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+    let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+    pids.map(Pid::from_raw).collect()
+}
+
+/// Ends as the server did, so that whoever waits for us learns how.
+fn imitate(ended: Option<WaitStatus>) -> i32 {
+    match ended {
+        Some(WaitStatus::Exited(_, code)) => code,
+        Some(WaitStatus::Signaled(_, signal, _)) => {
+            // Its core, if any, has been written.
+            let _ = prctl::set_dumpable(false);
+            let _ = SigSet::all().thread_unblock();
+            let _ = raise(signal);
+            128 + signal as i32
+        }
+        Some(_) | None => NOT_STARTED,
+    }
+}
