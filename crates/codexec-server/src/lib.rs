@@ -14,6 +14,7 @@ mod execute;
 mod fields;
 mod images;
 mod in_force;
+mod inside;
 mod kept;
 pub mod mcp;
 pub mod own;

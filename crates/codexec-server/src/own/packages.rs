@@ -97,7 +97,7 @@ impl App {
         let handle = fields.text("session_id")?;
         let language = language(&mut fields)?;
         fields.finish()?;
-        let find = |handle: String| self.sessions.find(&handle, &client.principal);
+        let find = |handle: String| self.sessions.find(&handle, client);
         let session = handle.map(find).transpose()?;
         let of_session = session.as_ref().map(|session| session.language);
         Ok((session, language.or(of_session)))

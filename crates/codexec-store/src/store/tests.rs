@@ -8,8 +8,8 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Json, Language, Limit, Limits,
-    Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
+    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Grants, Json, Language, Limit,
+    Limits, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
 };
 
 mod full;
@@ -401,6 +401,7 @@ fn policy() -> Policy {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: codexec_types::Files::default(),
     }
 }

@@ -8,6 +8,7 @@ fn policy() -> Policy {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: Files::default(),
     }
 }
