@@ -51,19 +51,22 @@ impl Opener {
 impl Session {
     /// Code reaches the sessions that it opened, and the one that it runs in.
     pub(super) fn is_reached_by(&self, client: &Client) -> bool {
-        let is_its_own =
-            matches!(client.scope(), Some(Scope::Session(session)) if *session == self.id);
-        is_its_own || self.opener.is_reached_by(client)
+        self.runs(client) || self.opener.is_reached_by(client)
     }
 
-    /// How well a name that a client gives means this session. Names that code gives are its own:
+    /// True if the code that asks runs in this session.
+    fn runs(&self, client: &Client) -> bool {
+        matches!(client.scope(), Some(Scope::Session(session)) if *session == self.id)
+    }
+
+    /// How well a name that a client gives means this session, 0 for best. Names that code gives are its own:
     /// none of them means something else to the client, or to other code.
     pub(super) fn is_named(&self, name: &str, client: &Client) -> Option<u8> {
-        let opener = &self.opener;
-        if self.name.as_deref() != Some(name) || !opener.is_reached_by(client) {
+        if self.name.as_deref() != Some(name) || !self.is_reached_by(client) {
             return None;
         }
-        match (opener.is(client), opener.is_clients) {
+        let is_its_own = self.runs(client) || self.opener.is(client);
+        match (is_its_own, self.opener.is_clients) {
             (true, _) => Some(0),
             (false, true) => Some(1),
             (false, false) => None,
