@@ -247,6 +247,11 @@ fn own_2_sessions_that_a_session_opened_end_with_it() {
                 (await sessions.send(inner, 'x = 6')).success";
     assert_eq!(seed.cell(&outer, open), "true");
     assert_eq!(seed.cell(&outer, "(await sessions.send(inner, 'x * 7')).stdout"), "42");
+    // What a cell began there and did not wait for ends with the cell, and the session goes on.
+    let left = "sessions.send(inner, 'while True: pass').catch(() => {}); await 1; 'left'";
+    assert_eq!(seed.cell(&outer, left), "left");
+    assert_eq!(seed.running(), 0);
+    assert_eq!(seed.cell(&outer, "(await sessions.send(inner, 'x * 7')).stdout"), "42");
     // One that the inner one opens ends with that.
     let nested = "await sessions.send(inner, \"await sessions.start('javascript')\");\n\
                   (await sessions.list()).sessions.length";
