@@ -210,6 +210,13 @@ impl Run {
         }
     }
 
+    /// Kills the guest without asking first, and with it the session whose cell it is.
+    pub fn kill(&mut self) {
+        if let State::Running | State::Asked(..) = self.state {
+            self.end(Outcome::Cancelled);
+        }
+    }
+
     pub fn usage(&self) -> Usage {
         self.usage
     }

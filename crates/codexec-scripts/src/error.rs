@@ -15,6 +15,8 @@ pub enum ScriptError {
          {taken:?} to make a new version of it, or choose another name"
     )]
     NameTaken { given: String, taken: String },
+    #[error("there is a script {name:?} already")]
+    Exists { name: String },
     #[error("`{field}` {problem}")]
     Field { field: &'static str, problem: Problem },
     #[error("there is no script {name:?}; {}", did_you_mean(.nearest))]
@@ -71,6 +73,7 @@ impl ScriptError {
         match self {
             ScriptError::Name { .. } => "INVALID_SCRIPT_NAME",
             ScriptError::NameTaken { .. } => "SCRIPT_NAME_TAKEN",
+            ScriptError::Exists { .. } => "SCRIPT_EXISTS",
             ScriptError::Field { .. } => "INVALID_SCRIPT",
             ScriptError::NotFound { .. } => "SCRIPT_NOT_FOUND",
             ScriptError::NoVersion { .. } => "SCRIPT_VERSION_NOT_FOUND",

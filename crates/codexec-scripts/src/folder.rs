@@ -136,25 +136,13 @@ impl Root {
 
     /// The next version of a script, or the same one if nothing is new. Only under the lock.
     pub(crate) fn renew(&self, old: &Loaded, meta: Meta, code: &str) -> Result<Meta, ScriptError> {
-        let kept = &old.meta;
-        let same = Meta {
-            script_id: kept.script_id.clone(),
-            created_at: kept.created_at.clone(),
-            updated_at: kept.updated_at.clone(),
-            last_run_at: kept.last_run_at.clone(),
-            last_run_success: kept.last_run_success,
-            run_count: kept.run_count,
-            version: kept.version,
-            sha256: hex_sha256(code),
-            others: kept.others.clone(),
-            ..meta
-        };
-        if same == *kept {
+        let same = old.with(meta, code);
+        if same == old.meta {
             return Ok(same);
         }
         let next = Meta {
             updated_at: rfc3339(SystemTime::now()),
-            version: kept.version.saturating_add(1),
+            version: old.meta.version.saturating_add(1),
             ..same
         };
         replace(&old.dir, &next, code).map_err(self.failed("written")).map(|()| next)
@@ -193,6 +181,24 @@ impl Root {
 }
 
 impl Loaded {
+    /// This script as a draft changes it, without what only the folder knows. The same as it is if
+    /// the draft says nothing new.
+    pub(crate) fn with(&self, draft: Meta, code: &str) -> Meta {
+        let kept = &self.meta;
+        Meta {
+            script_id: kept.script_id.clone(),
+            created_at: kept.created_at.clone(),
+            updated_at: kept.updated_at.clone(),
+            last_run_at: kept.last_run_at.clone(),
+            last_run_success: kept.last_run_success,
+            run_count: kept.run_count,
+            version: kept.version,
+            sha256: hex_sha256(code),
+            others: kept.others.clone(),
+            ..draft
+        }
+    }
+
     /// An earlier version; `None` if it is not kept.
     pub(crate) fn earlier(&self, version: u32) -> Result<Option<Script>, Broken> {
         let Some(versions) = self.versions()? else { return Ok(None) };

@@ -88,6 +88,15 @@ impl Library {
 
     /// A new script, or the next version of one. A draft that says nothing new makes no version.
     pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
+        self.put(draft, true).await
+    }
+
+    /// A new script. One that is there stays as it is: a draft that would change it is refused.
+    pub async fn add(&self, draft: Draft) -> Result<Saved, ScriptError> {
+        self.put(draft, false).await
+    }
+
+    async fn put(&self, draft: Draft, may_replace: bool) -> Result<Saved, ScriptError> {
         let (name, meta, code) = draft.checked()?;
         let most = self.limits.scripts;
         self.write(LOCK_WAIT, move |catalogue, root| {
@@ -99,6 +108,9 @@ impl Library {
                 None => root.create(slug, meta, &code)?,
                 Some(old) if old.meta.name != name.name => {
                     return Err(ScriptError::NameTaken { given: name.name, taken: old.meta.name });
+                }
+                Some(old) if !may_replace && old.with(meta.clone(), &code) != old.meta => {
+                    return Err(ScriptError::Exists { name: name.name });
                 }
                 Some(old) => root.renew(&old, meta, &code)?,
             };

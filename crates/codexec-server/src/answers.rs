@@ -10,9 +10,12 @@ use std::time::Instant;
 use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, Store, ToolCall};
 use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
+use futures::stream::FuturesUnordered;
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
 use crate::discovery::{Asking, Discovery, Words};
+use crate::inside::Scope;
 use crate::sessions::{Recorded, Replay};
 use crate::{App, Client};
 
@@ -38,7 +41,7 @@ impl<'a> Answers<'a> {
         client: &'a Client,
         replayed: Option<Arc<Replay>>,
     ) -> Answers<'a> {
-        let is_in_session = client.inside.as_ref().is_some_and(|inside| inside.is_in_session);
+        let is_in_session = matches!(client.scope(), Some(Scope::Session(_)));
         let recorded = is_in_session.then(|| {
             let (code, input) = (admitted.code().to_owned(), admitted.input().clone());
             Recorded::new(code, input, admitted.args().to_vec())
@@ -78,6 +81,25 @@ impl<'a> Answers<'a> {
             | Outcome::Crashed(_)
             | Outcome::Cancelled => None,
         }
+    }
+
+    /// What sessions that the code opens belong to.
+    pub(crate) fn scope(&self) -> Option<&Scope> {
+        self.client.scope()
+    }
+
+    /// Ends what the code has asked of us and what has not ended with it. `closing` is called when
+    /// its session is closed, and then the sessions that it opened go at once.
+    pub(crate) async fn wind_up<F: Future>(
+        &self,
+        closing: &CancellationToken,
+        asks: FuturesUnordered<F>,
+    ) {
+        let Some(inside) = &self.client.inside else { return };
+        if matches!(inside.scope, Scope::Execution(_)) || closing.is_cancelled() {
+            self.app.sessions.close_opened_by(&inside.scope);
+        }
+        inside.wind_up(&self.client.cancel, asks).await;
     }
 
     async fn found(&self, ask: Ask) -> Result<Json, CallError> {

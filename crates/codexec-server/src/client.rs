@@ -1,19 +1,13 @@
 //! Whoever asks for something.
 
-use std::sync::Arc;
-use std::time::Instant;
-
 use codexec_gateway::Caller;
-use codexec_types::{Context, Principal, SessionId, ToolFilter};
+use codexec_types::{Context, Grant, Principal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::Progress;
-use crate::discovery::Discovery;
-use crate::execution_packages::ExecutionPackages;
-
-/// How many executions may stand inside each other.
-pub(crate) const MAX_DEPTH: u8 = 3;
+use crate::inside::{Inside, Scope};
 
 /// Whoever asks, and how they hear of what comes of it.
 #[derive(Clone)]
@@ -29,29 +23,6 @@ pub struct Client {
     pub takes_all: bool,
     /// The code that asks, where it is code.
     pub(crate) inside: Option<Inside>,
-}
-
-/// An execution whose code asks. What it starts can do no more than itself.
-#[derive(Clone)]
-pub(crate) struct Inside {
-    pub(crate) tools: ToolFilter,
-    /// How it learns of tools, if that is more than what it may call.
-    pub(crate) discovery: Option<Arc<Discovery>>,
-    /// When its own time is up.
-    pub(crate) until: Instant,
-    /// The sessions that wait for it to end, its own among them.
-    pub(crate) sessions: Vec<SessionId>,
-    pub(crate) is_in_session: bool,
-    pub(crate) depth: u8,
-    /// What it installs for itself, where it runs in no session.
-    pub(crate) packages: Arc<ExecutionPackages>,
-}
-
-impl Inside {
-    /// The session that the code runs in.
-    pub(crate) fn own_session(&self) -> Option<&SessionId> {
-        self.is_in_session.then(|| self.sessions.last()).flatten()
-    }
 }
 
 impl Client {
@@ -71,6 +42,21 @@ impl Client {
     /// How others know them: by what they say, or by whose they are.
     pub(crate) fn name(&self) -> &str {
         self.context.agent_id.as_deref().unwrap_or(self.principal.as_str())
+    }
+
+    /// True for the client's own requests, and for code that the user gave this.
+    pub(crate) fn may(&self, grant: Grant) -> bool {
+        self.inside.as_ref().is_none_or(|inside| inside.grants.has(grant))
+    }
+
+    /// What sessions that this code opens belong to. `None` where it is not code that asks.
+    pub(crate) fn scope(&self) -> Option<&Scope> {
+        self.inside.as_ref().map(|inside| &inside.scope)
+    }
+
+    /// Held while something is done that the code which asks must not leave half done.
+    pub(crate) fn begin(&self) -> Option<TaskTrackerToken> {
+        self.inside.as_ref().map(Inside::begin)
     }
 
     /// The same one, asking from inside an execution of theirs. What is asked ends with it.

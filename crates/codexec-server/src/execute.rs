@@ -7,7 +7,7 @@ use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
 use codexec_types::{
-    Admitted, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
+    Admitted, Ask, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
     SessionId, ToolFilter, Written,
 };
 use futures::StreamExt as _;
@@ -17,9 +17,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
 use crate::audit::Writing;
-use crate::client::{Inside, MAX_DEPTH};
-use crate::discovery::{self, Discovery, Requests};
+use crate::discovery::{self, Requests};
 use crate::execution_packages::ExecutionPackages;
+use crate::inside::{Inside, Scope, within};
 use crate::sessions::{Session, Turn};
 use crate::{
     Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
@@ -183,6 +183,7 @@ impl App {
         };
         let session = session.map(|session| session.id.clone());
         let id = new_id()?;
+        let _begun = client.begin();
         let begun = Instant::now();
         // Written before the start, so that a crash of ours leaves a trace.
         let store = self.records.store().await?;
@@ -199,14 +200,19 @@ impl App {
         let mut trace = Trace::default();
         let packages = self.records.packages_of(&id);
         let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
-        let beside = (session.as_ref(), discovery, Arc::clone(&packages));
-        let inside = client.asking_from(inside(client, &admitted, begun, beside));
+        let scope = match &session {
+            Some(session) => Scope::Session(session.clone()),
+            None => Scope::Execution(id.clone()),
+        };
+        let beside = (discovery, Arc::clone(&packages));
+        let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
         let driven = match self.start(&admitted, turn, &inside).await {
-            Ok(mut guest) => {
+            Ok(Some(mut guest)) => {
                 packages.reach(guest.furnisher());
                 Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
             }
+            Ok(None) => Ok(Outcome::Cancelled),
             Err(error) => Err(error),
         };
         packages.remove().await;
@@ -232,24 +238,27 @@ impl App {
         })
     }
 
+    /// `None` where the client did not wait for a worker.
     async fn start(
         &self,
         admitted: &Admitted,
         turn: Option<Turn>,
         inside: &Client,
-    ) -> Result<Guest, ExecuteError> {
+    ) -> Result<Option<Guest>, ExecuteError> {
         match turn {
             Some(mut turn) => {
                 let number = turn.number;
                 turn.run.refresh_directory().await;
                 turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
-                Ok(Guest::Kept(turn))
+                Ok(Some(Guest::Kept(turn)))
             }
             None => {
                 let discovery = discovery::of_outer(inside);
                 let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
                 let servers = self.visible_servers(shown);
-                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers).await?)))
+                let starting = self.workers.start(admitted, servers);
+                let run = inside.cancel.run_until_cancelled(starting).await.transpose()?;
+                Ok(run.map(|run| Guest::Fresh(Box::new(run))))
             }
         }
     }
@@ -266,6 +275,9 @@ impl App {
         trace.posture = guest.run().posture().to_string();
         let closing = guest.closing();
         let outcome = self.drive(guest.run(), answers, client, &closing, trace).await;
+        if let (Guest::Fresh(_), Some(scope)) = (&guest, answers.scope()) {
+            self.sessions.end_opened_by(scope).await;
+        }
         self.gather(guest.run(), id, trace).await;
         if let Guest::Kept(turn) = guest {
             trace.session_ended = turn.done(answers.recorded(&outcome));
@@ -282,7 +294,7 @@ impl App {
         trace: &mut Trace,
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
-        let mut asks = FuturesUnordered::new();
+        let (mut asks, mut own_asks) = (FuturesUnordered::new(), FuturesUnordered::new());
         // Made once: a guest may have thousands of events.
         let broken_off = async {
             tokio::select! {
@@ -292,7 +304,7 @@ impl App {
             }
         };
         let mut broken_off = std::pin::pin!(broken_off);
-        loop {
+        let outcome = loop {
             tokio::select! {
                 event = run.next() => match event {
                     Event::Output { stream, text } => trace.output.push(stream, &text),
@@ -300,22 +312,29 @@ impl App {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
                         }
-                        asks.push(answers.answer(id, ask));
+                        match ask {
+                            Ask::Own { .. } => own_asks.push(answers.answer(id, ask)),
+                            _ => asks.push(answers.answer(id, ask)),
+                        }
                     }
                     Event::Image(image) => trace.images.push(image),
                     Event::Progress(text) => {
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => return outcome,
+                    Event::Ended(outcome) => break outcome,
                 },
                 Some(answer) = asks.next() => run.answer(answer),
+                Some(answer) = own_asks.next() => run.answer(answer),
                 Ok(()) = questions.changed() => match *questions.borrow_and_update() {
                     0 => run.go_on(),
                     _ => run.wait(),
                 },
-                () = &mut broken_off => return ended(run, trace).await,
+                () = &mut broken_off => break ended(run, closing, trace).await,
             }
-        }
+        };
+        drop(asks);
+        answers.wind_up(closing, own_asks).await;
+        outcome
     }
 
     /// What is left of a run that has ended.
@@ -390,8 +409,11 @@ impl Guest {
 
 /// Stops the guest and waits until it has ended. What it asked for is dropped, and so
 /// cancelled upstream, when the caller leaves its loop.
-async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
-    run.cancel();
+async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) -> Outcome {
+    match closing.is_cancelled() {
+        true => run.kill(),
+        false => run.cancel(),
+    }
     loop {
         match run.next().await {
             Event::Ended(outcome) => return outcome,
@@ -399,36 +421,6 @@ async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
             Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
         }
     }
-}
-
-/// THREAT[SES-7]: code that is started by code is held to what that is held to.
-pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
-    let Some(inside) = &client.inside else { return Ok(admitted) };
-    if inside.depth > MAX_DEPTH {
-        return Err(ExecuteError::TooDeep);
-    }
-    let left = inside.until.saturating_duration_since(Instant::now());
-    Ok(admitted.within(&inside.tools, left))
-}
-
-fn inside(
-    client: &Client,
-    admitted: &Admitted,
-    begun: Instant,
-    (session, discovery, packages): (
-        Option<&SessionId>,
-        Option<Arc<Discovery>>,
-        Arc<ExecutionPackages>,
-    ),
-) -> Inside {
-    let (mut sessions, depth) = match &client.inside {
-        Some(outer) => (outer.sessions.clone(), outer.depth + 1),
-        None => (Vec::new(), 1),
-    };
-    sessions.extend(session.cloned());
-    let until = begun + admitted.limits().wall;
-    let (is_in_session, tools) = (session.is_some(), admitted.tools().clone());
-    Inside { tools, discovery, until, sessions, is_in_session, depth, packages }
 }
 
 /// Code that waits for a session which waits for that code would wait for ever.

@@ -15,6 +15,7 @@ mod execution_packages;
 mod fields;
 mod images;
 mod in_force;
+mod inside;
 mod kept;
 pub mod mcp;
 pub mod own;

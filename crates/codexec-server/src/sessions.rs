@@ -1,25 +1,33 @@
 //! The sessions that are open: workers that are kept between executions.
 //!
 //! A session does one thing at a time and keeps its callers in order; different sessions know
-//! nothing of each other. It belongs to whoever opened it: to others it is not there.
+//! nothing of each other. It belongs to whoever opened it: to others it is not there. Sessions that
+//! code opened end with that code.
 
+mod reach;
 mod recorded;
 mod session;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::Run;
-use codexec_types::{Language, Principal, SessionId};
+use codexec_types::{Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+pub(crate) use self::reach::Opener;
 pub use self::recorded::Recorded;
 pub(crate) use self::recorded::{MAX_RECORD_BYTES, Replay};
 pub(crate) use self::session::Turn;
 pub use self::session::{Session, SessionInfo};
-use crate::Records;
+use crate::inside::Scope;
+use crate::{Client, Records};
+
+/// Why a session ended that code had opened.
+const OPENER_ENDED: &str = "opener_ended";
 
 /// How many that have ended are remembered, so that who comes back hears why.
 const REMEMBERED: usize = 200;
@@ -28,13 +36,15 @@ const REMEMBERED: usize = 200;
 pub struct SessionSettings {
     /// How many may be open at once.
     pub max: usize,
+    /// How many of them code may have opened.
+    pub max_by_code: usize,
     /// How long one may wait for its next execution.
     pub idle: Duration,
 }
 
 impl Default for SessionSettings {
     fn default() -> SessionSettings {
-        SessionSettings { max: 5, idle: Duration::from_secs(15 * 60) }
+        SessionSettings { max: 5, max_by_code: 3, idle: Duration::from_secs(15 * 60) }
     }
 }
 
@@ -46,14 +56,15 @@ struct Table {
     settings: SessionSettings,
     records: Arc<Records>,
     places: Arc<Semaphore>,
+    places_of_code: Arc<Semaphore>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
-    ended: Mutex<VecDeque<(SessionId, Principal, String)>>,
+    ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
 }
 
 /// What is known of a session before it has a worker.
 pub(crate) struct Opening {
     pub(crate) id: SessionId,
-    pub(crate) principal: Principal,
+    pub(crate) opener: Opener,
     pub(crate) language: Language,
     pub(crate) name: Option<String>,
     /// Where its own packages are.
@@ -64,6 +75,8 @@ pub(crate) struct Opening {
 /// The right to open one.
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
+    /// For one that ends with code.
+    _of_code: Option<OwnedSemaphorePermit>,
 }
 
 /// What a session came to.
@@ -80,6 +93,11 @@ pub enum SessionError {
          start_session opens one"
     )]
     Unknown(String),
+    #[error(
+        "session_id: {0:?} is no open session that this code opened, and code uses no others; {how}",
+        how = Grant::AllSessions.how_to_give()
+    )]
+    NotOwn(String),
     #[error("session_id: {id} has ended ({reason}); start_session opens a new one")]
     Ended { id: SessionId, reason: String },
     #[error(
@@ -87,6 +105,11 @@ pub enum SessionError {
          `sessions.max` in config.toml"
     )]
     Full { max: usize },
+    #[error(
+        "{max} sessions that code opened are open, and no more are allowed; close one with \
+         sessions.close, or raise `sessions.max-by-code` in config.toml"
+    )]
+    FullOfCodes { max: usize },
     #[error("session_id: {max} executions wait for {id} already; wait until some are done")]
     Busy { id: SessionId, max: usize },
     #[error(
@@ -102,9 +125,9 @@ impl SessionError {
     /// Stable word for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            SessionError::Unknown(_) => "SESSION_NOT_FOUND",
+            SessionError::Unknown(_) | SessionError::NotOwn(_) => "SESSION_NOT_FOUND",
             SessionError::Ended { .. } => "SESSION_ENDED",
-            SessionError::Full { .. } => "TOO_MANY_SESSIONS",
+            SessionError::Full { .. } | SessionError::FullOfCodes { .. } => "TOO_MANY_SESSIONS",
             SessionError::Busy { .. } | SessionError::Itself(_) => "SESSION_BUSY",
             SessionError::Cancelled(_) => "CANCELLED",
         }
@@ -117,17 +140,25 @@ impl Sessions {
             settings,
             records,
             places: Arc::new(Semaphore::new(settings.max)),
+            places_of_code: Arc::new(Semaphore::new(settings.max_by_code)),
             open: Mutex::default(),
             ended: Mutex::default(),
         }))
     }
 
-    pub(crate) fn place(&self) -> Result<Place, SessionError> {
-        let full = |_| SessionError::Full { max: self.0.settings.max };
-        Arc::clone(&self.0.places)
-            .try_acquire_owned()
-            .map(|permit| Place { _permit: permit })
-            .map_err(full)
+    /// THREAT[OWN-2]: code has a number of places of its own, so that it leaves some to its user.
+    pub(crate) fn place(&self, opener: &Opener) -> Result<Place, SessionError> {
+        let SessionSettings { max, max_by_code, .. } = self.0.settings;
+        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned();
+        let of_code = match opener.is_clients() {
+            true => None,
+            false => Some(
+                take(&self.0.places_of_code)
+                    .map_err(|_| SessionError::FullOfCodes { max: max_by_code })?,
+            ),
+        };
+        let permit = take(&self.0.places).map_err(|_| SessionError::Full { max })?;
+        Ok(Place { _permit: permit, _of_code: of_code })
     }
 
     /// From here on it can be found, and ends by itself when nobody uses it.
@@ -140,48 +171,50 @@ impl Sessions {
     }
 
     /// By its id, or by its name if it has one.
-    ///
-    /// THREAT[SES-7]: to anybody but its owner it is not there.
-    pub(crate) fn find(
-        &self,
-        handle: &str,
-        principal: &Principal,
-    ) -> Result<Arc<Session>, SessionError> {
-        if let Some(found) = self.named(handle, principal) {
+    pub(crate) fn find(&self, handle: &str, client: &Client) -> Result<Arc<Session>, SessionError> {
+        if let Some(found) = self.named(handle, client) {
             return Ok(found);
         }
-        // Whether it was somebody else's is nobody's business.
+        // The same answer for somebody else's session and for one that never was.
         let ended = lock(&self.0.ended);
-        let is_it = |(id, owner, _): &&(SessionId, Principal, String)| {
-            id.as_str() == handle && owner == principal
+        let is_it = |(id, opener, _): &&(SessionId, Opener, String)| {
+            id.as_str() == handle && opener.is_reached_by(client)
         };
         match ended.iter().find(is_it) {
             Some((id, _, reason)) => {
                 Err(SessionError::Ended { id: id.clone(), reason: reason.clone() })
             }
-            None => Err(SessionError::Unknown(handle.chars().take(80).collect())),
-        }
-    }
-
-    /// The one with this id or name, if it is open.
-    pub(crate) fn named(&self, handle: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let open = lock(&self.0.open);
-        let of_theirs = |session: &&Arc<Session>| session.principal == *principal;
-        match SessionId::parse(handle) {
-            Some(id) => open.get(&id).filter(of_theirs).cloned(),
             None => {
-                let has_name = |session: &&Arc<Session>| session.name.as_deref() == Some(handle);
-                open.values().filter(of_theirs).find(has_name).cloned()
+                let handle = handle.chars().take(80).collect();
+                Err(match client.may(Grant::AllSessions) {
+                    true => SessionError::Unknown(handle),
+                    false => SessionError::NotOwn(handle),
+                })
             }
         }
     }
 
-    /// The oldest first.
-    pub fn list(&self, principal: &Principal) -> Vec<SessionInfo> {
+    /// The one with this id or name, if it is open.
+    pub(crate) fn named(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
+        let open = lock(&self.0.open);
+        let named = match SessionId::parse(handle) {
+            Some(id) => open.get(&id).filter(|session| session.is_reached_by(client)),
+            None => {
+                let fitting = open.values().filter_map(|session| {
+                    session.is_named(handle, client).map(|rank| (rank, session))
+                });
+                fitting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session)
+            }
+        };
+        named.cloned()
+    }
+
+    /// Those that this client, or its code, may use; the oldest first.
+    pub(crate) fn list(&self, client: &Client) -> Vec<SessionInfo> {
         let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
         let mut list: Vec<SessionInfo> = open
             .iter()
-            .filter(|session| session.principal == *principal)
+            .filter(|session| session.is_reached_by(client))
             .map(|session| session.info())
             .collect();
         list.sort_by_key(|info| info.started);
@@ -198,6 +231,18 @@ impl Sessions {
         self.0.end(session, reason).await
     }
 
+    /// Tells the sessions of this scope to stop what runs there, without waiting for it.
+    pub(crate) fn close_opened_by(&self, scope: &Scope) {
+        for session in self.0.opened_by(scope) {
+            session.closing().cancel();
+        }
+    }
+
+    /// THREAT[OWN-2]: what code opened is gone when the code is.
+    pub(crate) async fn end_opened_by(&self, scope: &Scope) {
+        self.0.end_opened_by(scope).await;
+    }
+
     pub(crate) async fn end_all(&self, reason: &'static str) {
         let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
         futures::future::join_all(open.iter().map(|session| self.0.end(session, reason))).await;
@@ -210,7 +255,7 @@ impl Table {
         let reason = session.over().unwrap_or(reason);
         {
             let mut ended = lock(&self.ended);
-            ended.push_front((session.id.clone(), session.principal.clone(), reason.to_owned()));
+            ended.push_front((session.id.clone(), session.opener.clone(), reason.to_owned()));
             ended.truncate(REMEMBERED);
         }
         let closed = session.close(reason).await;
@@ -221,7 +266,25 @@ impl Table {
         if let Err(error) = ended.await {
             tracing::error!(%error, session = %session.id, "the end of a session is not recorded");
         }
+        self.end_opened_by(&Scope::Session(session.id.clone())).await;
         Some(closed)
+    }
+
+    fn opened_by(&self, scope: &Scope) -> Vec<Arc<Session>> {
+        let open = lock(&self.open);
+        open.values().filter(|session| session.opener.ends_with(scope)).cloned().collect()
+    }
+
+    /// Boxed: their code may have opened others.
+    fn end_opened_by<'a>(
+        &'a self,
+        scope: &'a Scope,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        let opened = self.opened_by(scope);
+        Box::pin(async move {
+            let ends = opened.iter().map(|session| self.end(session, OPENER_ENDED));
+            futures::future::join_all(ends).await;
+        })
     }
 }
 

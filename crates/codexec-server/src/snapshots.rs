@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use codexec_types::{Language, Principal};
+use codexec_types::{Grant, Language, Principal};
 use serde::{Deserialize, Serialize};
 
 use crate::Recorded;
@@ -21,6 +21,9 @@ const NO_LINK: i32 = 0o400_000;
 pub(crate) struct Snapshot {
     pub(crate) name: String,
     pub(crate) principal: Principal,
+    /// The server that made it, as records name it. Empty in those of an older codexec.
+    #[serde(default)]
+    pub(crate) server: String,
     pub(crate) language: Language,
     /// When it was made.
     pub(crate) at: String,
@@ -29,6 +32,21 @@ pub(crate) struct Snapshot {
 
 /// The folder of them.
 pub(crate) struct Snapshots(PathBuf);
+
+/// Whose snapshots somebody may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Whose {
+    pub(crate) principal: Principal,
+    /// Only those that this server made.
+    pub(crate) server: Option<String>,
+}
+
+impl Whose {
+    fn has(&self, snapshot: &Snapshot) -> bool {
+        let is_made_here = |server: &String| *server == snapshot.server;
+        self.principal == snapshot.principal && self.server.as_ref().is_none_or(is_made_here)
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
@@ -44,6 +62,18 @@ pub enum SnapshotError {
     Name(String),
     #[error("name: there is no snapshot {0:?} of yours")]
     Unknown(String),
+    #[error(
+        "name: this client has made no snapshot {0:?} since codexec was started, and code uses no \
+         others; {how}",
+        how = Grant::AllSessions.how_to_give()
+    )]
+    NotOwn(String),
+    #[error(
+        "name: there is a snapshot {0:?} already, and code may not replace what its own client \
+         did not make; take another name; {how}",
+        how = Grant::AllSessions.how_to_give()
+    )]
+    Taken(String),
     #[error("name: the snapshot {0:?} cannot be read; it is damaged")]
     Damaged(String),
     #[error("the snapshot cannot be kept")]
@@ -63,8 +93,8 @@ impl Snapshots {
         Snapshots(folder)
     }
 
-    /// Over an older one of the same name, wholly or not at all.
-    pub(crate) async fn save(self, snapshot: Snapshot) -> Result<(), SnapshotError> {
+    /// Over an older one of the same name, wholly or not at all, if that is one of these.
+    pub(crate) async fn save(self, snapshot: Snapshot, over: Whose) -> Result<(), SnapshotError> {
         blocking(move || {
             let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
             if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
@@ -72,6 +102,14 @@ impl Snapshots {
             }
             fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
             let path = self.path(&snapshot.name);
+            // THREAT[OWN-5]: code replaces no snapshot of others.
+            let is_free = match read(&path) {
+                Ok(old) => over.has(&old),
+                Err(error) => error.kind() == io::ErrorKind::NotFound || over.server.is_none(),
+            };
+            if !is_free {
+                return Err(SnapshotError::Taken(snapshot.name));
+            }
             let unborn = path.with_extension("new");
             let mut file = fs::File::options()
                 .write(true)
@@ -86,27 +124,27 @@ impl Snapshots {
         .await
     }
 
-    pub(crate) async fn load(
-        self,
-        name: &str,
-        principal: &Principal,
-    ) -> Result<Snapshot, SnapshotError> {
-        let (name, principal) = (name.to_owned(), principal.clone());
+    /// THREAT[OWN-5]: one that is somebody else's is not there.
+    pub(crate) async fn load(self, name: &str, whose: Whose) -> Result<Snapshot, SnapshotError> {
+        let name = name.to_owned();
         blocking(move || {
-            let unknown = || SnapshotError::Unknown(name.clone());
+            let unknown = || match whose.server {
+                Some(_) => SnapshotError::NotOwn(name.clone()),
+                None => SnapshotError::Unknown(name.clone()),
+            };
             let snapshot = read(&self.path(&name)).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => unknown(),
+                _ if whose.server.is_some() => unknown(),
                 io::ErrorKind::InvalidData => SnapshotError::Damaged(name.clone()),
                 _ => error.into(),
             })?;
-            if snapshot.principal == principal { Ok(snapshot) } else { Err(unknown()) }
+            if whose.has(&snapshot) { Ok(snapshot) } else { Err(unknown()) }
         })
         .await
     }
 
     /// Names, by the alphabet.
-    pub(crate) async fn list(self, principal: &Principal) -> Result<Vec<String>, SnapshotError> {
-        let principal = principal.clone();
+    pub(crate) async fn list(self, whose: Whose) -> Result<Vec<String>, SnapshotError> {
         blocking(move || {
             let entries = match fs::read_dir(&self.0) {
                 Ok(entries) => entries,
@@ -116,7 +154,7 @@ impl Snapshots {
             let paths = entries.flatten().map(|entry| entry.path());
             let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
             let read = paths.filter(is_one).filter_map(|path| read(&path).ok());
-            let theirs = read.filter(|snapshot| snapshot.principal == principal);
+            let theirs = read.filter(|snapshot| whose.has(snapshot));
             let mut names: Vec<String> = theirs.map(|snapshot| snapshot.name).collect();
             names.sort();
             Ok(names)

@@ -21,8 +21,8 @@ use codexec_store::{
     Begin, CallEnd, Durability, Finish, Kind, LogQuery, Retention, Store, ToolCall, mask,
 };
 use codexec_types::{
-    Admitted, Asked, Changes, Context, Ending, ExecutionId, Files, Json, Language, Limits, Outcome,
-    Policy, Principal, Request, ToolFilter, Written,
+    Admitted, Asked, Changes, Context, Ending, ExecutionId, Files, Grants, Json, Language, Limits,
+    Outcome, Policy, Principal, Request, ToolFilter, Written,
 };
 
 #[tokio::main]
@@ -223,6 +223,7 @@ fn admitted(code: &str) -> Admitted {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: Files::default(),
     };
     let request = Request {

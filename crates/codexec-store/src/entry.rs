@@ -87,6 +87,8 @@ fn ours(execution: &Execution) -> Value {
         "args": execution.args,
         "script": script.map(|(name, version)| json!({"name": name, "version": version})),
         "principal": execution.principal,
+        "allowed_tools": execution.allowed_tools,
+        "grants": execution.grants,
         "tool_calls": calls,
         "limits_met": summary.limits_met,
         "sandbox_layers": layers,

@@ -20,6 +20,11 @@ pub struct Execution {
     pub context: Context,
     /// Whose it is. `None` in rows that an older codexec wrote.
     pub principal: Option<String>,
+    /// The tools it might call: a call had to match a pattern of each list. `None` in rows that an
+    /// older codexec wrote.
+    pub allowed_tools: Option<Vec<Vec<String>>>,
+    /// The names of what of codexec's own it might do beside what was its own.
+    pub grants: Vec<String>,
     pub calls: Vec<Call>,
     /// What its session had installed before it started.
     pub packages: Vec<String>,

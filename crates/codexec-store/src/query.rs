@@ -1,6 +1,6 @@
 use std::time::SystemTime;
 
-use codexec_types::SessionId;
+use codexec_types::{Principal, SessionId};
 
 use crate::{Kind, Summary};
 
@@ -19,6 +19,8 @@ pub struct LogQuery {
     pub session: Option<SessionId>,
     /// A tool that it called: `tool`, `server.tool`, `server:tool` or `mcp__server__tool`.
     pub tool: Option<String>,
+    /// Only what this server ran for this principal.
+    pub ran_here_for: Option<Principal>,
     /// 1,000 at most.
     pub limit: u32,
     pub offset: u64,

@@ -31,6 +31,21 @@ pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Executio
     seq.map_or(Ok(None), |seq| by_seq(conn, seq))
 }
 
+/// The same, if this server ran it for this principal.
+pub(crate) fn get_of(
+    conn: &Connection,
+    id: &ExecutionId,
+    owner: &str,
+    principal: &str,
+) -> Result<Option<Execution>> {
+    let mut statement = conn.prepare_cached(
+        "SELECT seq FROM executions WHERE id = ?1 AND owner = ?2 AND principal = ?3",
+    )?;
+    let key = params![id.as_str(), owner, principal];
+    let seq: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
+    seq.map_or(Ok(None), |seq| by_seq(conn, seq))
+}
+
 pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution>> {
     let mut statement = conn.prepare_cached("SELECT * FROM executions WHERE seq = ?1")?;
     let found = statement.query_row([seq], execution).optional()?;
@@ -59,6 +74,12 @@ pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
         let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
         Ok(Counts { running: running.unsigned_abs(), total: total.unsigned_abs() })
     })
+}
+
+/// The number of the last end that is kept.
+pub(crate) fn last_end(conn: &Connection) -> Result<i64> {
+    let sql = "SELECT ifnull(max(end_number), 0) FROM executions WHERE end_number IS NOT NULL";
+    conn.query_row(sql, [], |row| row.get(0))
 }
 
 /// Ends what dead servers left running.
@@ -103,6 +124,8 @@ fn execution(row: &Row<'_>) -> Result<Execution> {
         working_dir: row.get("working_dir")?,
         context: parsed::<Context>(row, "context")?,
         principal: row.get("principal")?,
+        allowed_tools: parsed(row, "allowed_tools")?,
+        grants: words(row, "grants")?,
         calls: Vec::new(),
         packages: Vec::new(),
     })
@@ -121,7 +144,6 @@ pub(crate) fn parsed<T: DeserializeOwned + Default>(row: &Row<'_>, column: &str)
 pub(crate) fn summary(row: &Row<'_>) -> Result<Summary> {
     let ended: Option<i64> = row.get("ended_ms")?;
     let peak: Option<i64> = row.get("peak_memory_bytes")?;
-    let limits_met: Option<String> = row.get("limits_met")?;
     let script: Option<String> = row.get("script")?;
     let version: Option<u32> = row.get("script_version")?;
     Ok(Summary {
@@ -138,12 +160,18 @@ pub(crate) fn summary(row: &Row<'_>) -> Result<Summary> {
         posture: row.get("posture")?,
         peak_memory_bytes: peak.map(i64::unsigned_abs),
         cpu: micros(row, "cpu_us")?,
-        limits_met: limits_met.iter().flat_map(|met| met.split(',').map(str::to_owned)).collect(),
+        limits_met: words(row, "limits_met")?,
         exit_code: row.get("exit_code")?,
         images: row.get("images")?,
         session: optional_word(row, "session", SessionId::parse)?,
         script: script.map(|name| (name, version.unwrap_or_default())),
     })
+}
+
+/// A column of words between commas; NULL is none.
+fn words(row: &Row<'_>, column: &str) -> Result<Vec<String>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.iter().flat_map(|text| text.split(',').map(str::to_owned)).collect())
 }
 
 pub(crate) fn micros(row: &Row<'_>, column: &str) -> Result<Option<Duration>> {

@@ -17,6 +17,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_executions.sql"),
     include_str!("../migrations/0002_what_it_left.sql"),
     include_str!("../migrations/0003_logs.sql"),
+    include_str!("../migrations/0004_allowed_tools.sql"),
 ];
 
 /// How long a write waits for another process's.

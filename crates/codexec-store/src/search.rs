@@ -2,6 +2,7 @@
 
 use std::{
     path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -34,8 +35,21 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How many steps of SQLite's lie between two looks at the clock.
 const STEPS: i32 = 10_000;
 
+/// The rows that one server has written.
+#[derive(Debug)]
+pub(crate) struct OwnRows {
+    pub(crate) owner: Arc<str>,
+    /// The last end before it opened the database: all of its own come later.
+    pub(crate) after: i64,
+}
+
 /// `index` has been filled if there is a text.
-pub(crate) fn search(conn: &mut Connection, index: &Path, query: &LogQuery) -> Result<LogPage> {
+pub(crate) fn search(
+    conn: &mut Connection,
+    index: &Path,
+    query: &LogQuery,
+    own: &OwnRows,
+) -> Result<LogPage> {
     let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
     let words = text.map(|text| words(text, query));
     if words.as_ref().is_some_and(String::is_empty) {
@@ -47,15 +61,20 @@ pub(crate) fn search(conn: &mut Connection, index: &Path, query: &LogQuery) -> R
     }
     let started = Instant::now();
     conn.progress_handler(STEPS, Some(move || started.elapsed() > PATIENCE))?;
-    let page = page(conn, query, words.as_deref());
+    let page = page(conn, query, words.as_deref(), own);
     conn.progress_handler(0, None::<fn() -> bool>)?;
     page
 }
 
 /// Those that run come first, then those that have ended, the last first. Everything but one page
 /// of rows is answered by indexes.
-fn page(conn: &Connection, query: &LogQuery, words: Option<&str>) -> Result<LogPage> {
-    let filter = Filter::of(query);
+fn page(
+    conn: &Connection,
+    query: &LogQuery,
+    words: Option<&str>,
+    own: &OwnRows,
+) -> Result<LogPage> {
+    let filter = Filter::of(query, own);
     let running = if words.is_some() { Vec::new() } else { running(conn, &filter)? };
     let (from, terms) = ended(&filter, words);
     let mut values = filter.values();
@@ -88,15 +107,20 @@ fn page(conn: &Connection, query: &LogQuery, words: Option<&str>) -> Result<LogP
 /// Where executions that have ended are looked for, and what is asked of them.
 fn ended(filter: &Filter<'_>, words: Option<&str>) -> (&'static str, String) {
     if words.is_none() {
-        let terms = [&["end_number IS NOT NULL"], &*filter.all()].concat().join(" AND ");
+        let ended = match filter.after {
+            Some(_) => "end_number > :after",
+            None => "end_number IS NOT NULL",
+        };
+        let terms = [&[ended], &*filter.all()].concat().join(" AND ");
         return ("executions INDEXED BY executions_seek", terms);
     }
     let rest = filter.without_words();
+    let after = filter.after.map_or("", |_| " AND texts.rowid > :after");
     let terms = if rest.is_empty() {
         "texts MATCH :words".to_owned()
     } else {
         format!(
-            "texts MATCH :words AND EXISTS (SELECT 1 FROM executions INDEXED BY executions_seek
+            "texts MATCH :words{after} AND EXISTS (SELECT 1 FROM executions INDEXED BY executions_seek
              WHERE end_number = texts.rowid AND {})",
             rest.join(" AND ")
         )
@@ -122,11 +146,16 @@ struct Filter<'a> {
     session: Option<&'a str>,
     server: Option<&'a str>,
     tool: Option<&'a str>,
+    /// These three are asked together.
+    owner: Option<&'a str>,
+    principal: Option<&'a str>,
+    after: Option<i64>,
 }
 
 impl<'a> Filter<'a> {
-    fn of(query: &'a LogQuery) -> Filter<'a> {
+    fn of(query: &'a LogQuery, own: &'a OwnRows) -> Filter<'a> {
         let (server, tool) = query.tool.as_deref().map(tool_name).unwrap_or_default();
+        let principal = query.ran_here_for.as_ref().map(codexec_types::Principal::as_str);
         Filter {
             since: query.since.map(unix_ms),
             until: query.until.map(unix_ms),
@@ -135,6 +164,9 @@ impl<'a> Filter<'a> {
             session: query.session.as_ref().map(codexec_types::SessionId::as_str),
             server,
             tool,
+            owner: principal.map(|_| &*own.owner),
+            principal,
+            after: principal.map(|_| own.after),
         }
     }
 
@@ -163,6 +195,7 @@ impl<'a> Filter<'a> {
             (self.since.is_some(), "started_ms >= :since"),
             (self.until.is_some(), "started_ms <= :until"),
             (self.tool.is_some(), called),
+            (self.principal.is_some(), "owner = :owner AND principal = :principal"),
         ];
         terms.iter().filter(|(is_asked, _)| *is_asked).map(|(_, term)| *term).collect()
     }
@@ -176,6 +209,9 @@ impl<'a> Filter<'a> {
             (":session", &self.session),
             (":server", &self.server),
             (":tool", &self.tool),
+            (":owner", &self.owner),
+            (":principal", &self.principal),
+            (":after", &self.after),
         ]
     }
 }

@@ -2,7 +2,7 @@ mod sessions;
 
 use std::{path::Path, sync::Arc, time::SystemTime};
 
-use codexec_types::ExecutionId;
+use codexec_types::{ExecutionId, Principal};
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,7 +23,8 @@ use crate::{
     retention::{Pass, Removed, Retention},
     room::Room,
     savepoint::atomically,
-    schema, search,
+    schema,
+    search::{self, OwnRows},
     write::{Begun, Finished},
     writer::{self, Job},
 };
@@ -44,6 +45,8 @@ pub struct Store {
     readers: Arc<Readers>,
     path: Arc<Path>,
     owner: Arc<str>,
+    /// The last end before we opened the database.
+    after: i64,
     owners: owner::Folder,
     durability: Durability,
     call_ends: Arc<calls::Waiting>,
@@ -82,12 +85,14 @@ impl Store {
                 let conn = open()?;
                 drop(alone);
                 let owner = claim(&conn, &its_owners, &its_path)?;
-                Ok((conn, owner))
+                let after =
+                    read::last_end(&conn).map_err(|err| StoreError::open(&its_path, err))?;
+                Ok((conn, owner, after))
             };
             match claimed() {
-                Ok((conn, owner)) => {
+                Ok((conn, owner, after)) => {
                     let database = Arc::new(Database::new(conn));
-                    let _ = opened.send(Ok((Arc::clone(&database), owner.id.clone())));
+                    let _ = opened.send(Ok((Arc::clone(&database), owner.id.clone(), after)));
                     writer::work(&database, queue);
                     // The lock goes last, when nothing more can be written.
                     drop(database);
@@ -99,7 +104,8 @@ impl Store {
             }
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
-        let (database, owner) = is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
+        let (database, owner, after) =
+            is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
         let owner: Arc<str> = owner.into();
         let late = Arc::<Late>::default();
         let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
@@ -115,12 +121,18 @@ impl Store {
             readers,
             path,
             owner,
+            after,
             owners,
             durability,
             call_ends,
             late,
             pass: Arc::default(),
         })
+    }
+
+    /// This server process, as the records name it.
+    pub fn server(&self) -> &str {
+        &self.owner
     }
 
     /// Writes down that an execution is about to run, before anything of it runs.
@@ -183,12 +195,23 @@ impl Store {
             indexed.map_err(|cause| StoreError::read(&index::path(&self.path), cause))?;
         }
         let (query, index) = (query.clone(), index::path(&self.path));
-        self.read(move |conn| search::search(conn, &index, &query)).await
+        let own = OwnRows { owner: Arc::clone(&self.owner), after: self.after };
+        self.read(move |conn| search::search(conn, &index, &query, &own)).await
     }
 
     pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
         let id = id.clone();
         self.read(move |conn| read::get(conn, &id)).await
+    }
+
+    /// The same, if this server ran it for this principal.
+    pub async fn get_of(
+        &self,
+        id: &ExecutionId,
+        principal: &Principal,
+    ) -> Result<Option<Execution>, StoreError> {
+        let (id, principal, owner) = (id.clone(), principal.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| read::get_of(conn, &id, &owner, principal.as_str())).await
     }
 
     /// The newest executions, without their texts; 1,000 at most.

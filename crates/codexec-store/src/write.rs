@@ -1,7 +1,9 @@
 //! The statements that write an execution's row. Each write is one statement, so it happens wholly
 //! or not at all, also in a transaction that it shares with others.
 
-use codexec_types::{Changes, Context, Ending, ExecutionId, Limit, Outcome, unix_ms};
+use codexec_types::{
+    Changes, Context, Ending, ExecutionId, Grant, Grants, Limit, Outcome, unix_ms,
+};
 use rusqlite::{Connection, Result, named_params};
 
 use crate::{
@@ -22,6 +24,9 @@ pub(crate) use next_end;
 /// A guest writes its error's message, so we bound it.
 const MESSAGE_BYTES: usize = 16 << 10;
 
+/// More patterns of a request's than fit in here are counted, and not kept.
+const ALLOWED_BYTES: usize = 64 << 10;
+
 /// A client says who it is, at this length.
 const CONTEXT_BYTES: usize = 256;
 
@@ -37,6 +42,9 @@ pub(crate) struct Begun {
     script: Option<(String, u32)>,
     context: Option<String>,
     principal: String,
+    /// A JSON text.
+    allowed_tools: String,
+    grants: Option<String>,
     wall_ms: i64,
     started_ms: i64,
 }
@@ -79,21 +87,26 @@ impl Begun {
             script: begin.script.map(|(name, version)| (name.to_owned(), version)),
             context: context_text(begin.context),
             principal: begin.principal.as_str().to_owned(),
+            allowed_tools: allowed_text(admitted.tools().lists()),
+            grants: grants_text(admitted.grants()),
             wall_ms: clamped(admitted.limits().wall.as_millis()),
             started_ms: unix_ms(begin.started),
         }
     }
 
     pub(crate) fn text_bytes(&self) -> usize {
-        self.code.len() + self.input.len() + self.args.as_ref().map_or(0, String::len)
+        let args_bytes = self.args.as_ref().map_or(0, String::len);
+        self.code.len() + self.input.len() + args_bytes + self.allowed_tools.len()
     }
 
     pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
         let mut statement = conn.prepare_cached(
             "INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, code,
-                 args, working_dir, session, script, script_version, context, principal)
+                 args, working_dir, session, script, script_version, context, principal,
+                 allowed_tools, grants)
              VALUES (:id, :owner, 'running', :started_ms, :language, :wall_ms, :input, :code,
-                 :args, :working_dir, :session, :script, :script_version, :context, :principal)",
+                 :args, :working_dir, :session, :script, :script_version, :context, :principal,
+                 :allowed_tools, :grants)",
         )?;
         statement.execute(named_params! {
             ":id": self.id.as_str(),
@@ -110,6 +123,8 @@ impl Begun {
             ":script_version": self.script.as_ref().map(|(_, version)| version),
             ":context": self.context,
             ":principal": self.principal,
+            ":allowed_tools": self.allowed_tools,
+            ":grants": self.grants,
         })?;
         Ok(())
     }
@@ -205,6 +220,29 @@ pub(crate) fn context_text(context: &Context) -> Option<String> {
         chat_id: bounded(&context.chat_id),
     };
     (bounded != Context::default()).then(|| json(&bounded))
+}
+
+/// A JSON text of bounded length.
+fn allowed_text(lists: Vec<Vec<String>>) -> String {
+    let mut left = ALLOWED_BYTES;
+    let bounded = |list: Vec<String>| {
+        let all = list.len();
+        let fits = |pattern: &String| {
+            left = left.saturating_sub(pattern.len() + 4);
+            left > 0
+        };
+        let mut list: Vec<String> = list.into_iter().take_while(fits).collect();
+        if list.len() < all {
+            list.push(format!("(and {} more)", all - list.len()));
+        }
+        list
+    };
+    json(&lists.into_iter().map(bounded).collect::<Vec<_>>())
+}
+
+fn grants_text(grants: Grants) -> Option<String> {
+    let names: Vec<&str> = grants.iter().map(Grant::name).collect();
+    (!names.is_empty()).then(|| names.join(","))
 }
 
 fn changes_text(changes: &Changes) -> Option<String> {

@@ -1,8 +1,9 @@
 use std::time::Duration;
 
+use crate::tools::named_grants;
 use crate::{
-    DirRefusal, Files, FoundDir, InvalidPattern, Json, Language, Limits, ServerName, ToolFilter,
-    ToolPattern, WorkingDir,
+    DirRefusal, Files, FoundDir, Grants, InvalidPattern, Json, Language, Limits, ServerName,
+    ToolFilter, ToolPattern, WorkingDir,
 };
 
 /// What may run here, and how much. A request can only narrow it.
@@ -16,6 +17,8 @@ pub struct Policy {
     /// The most a request may ask for.
     pub max_wall: Duration,
     pub tools: ToolFilter,
+    /// What of codexec's own all code may do beside what is its own.
+    pub grants: Grants,
     pub files: Files,
 }
 
@@ -48,6 +51,8 @@ pub struct Admitted {
     request: Request,
     limits: Limits,
     tools: ToolFilter,
+    /// Given by the settings or the request, and not narrowed by the tools yet.
+    grants: Grants,
     /// Where that is not the same.
     seen: Option<ToolFilter>,
     working_dir: Option<WorkingDir>,
@@ -120,9 +125,9 @@ impl Policy {
     ) -> Result<Admitted, Refusal> {
         self.check_language(request.language)?;
         let limits = self.limits_for(&request.asked)?;
-        let tools = self.tools_for(&request.asked, servers)?;
+        let (tools, grants) = self.tools_for(&request.asked, servers)?;
         let working_dir = self.working_dir_for(&request)?;
-        Ok(Admitted { request, limits, tools, seen: None, working_dir })
+        Ok(Admitted { request, limits, tools, grants, seen: None, working_dir })
     }
 
     fn check_language(&self, language: Language) -> Result<(), Refusal> {
@@ -179,16 +184,24 @@ impl Policy {
         Ok(limits)
     }
 
-    fn tools_for(&self, asked: &Asked, servers: &[ServerName]) -> Result<ToolFilter, Refusal> {
-        let mut tools = self.tools.clone();
+    /// What a request leaves of the tools, and the grants that it or the settings name.
+    fn tools_for(
+        &self,
+        asked: &Asked,
+        servers: &[ServerName],
+    ) -> Result<(ToolFilter, Grants), Refusal> {
+        let (mut tools, mut grants) = (self.tools.clone(), self.grants);
         if let Some(list) = &asked.allowed_tools {
-            let list: Result<_, _> = list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
-            tools = tools.narrowed_by(list.map_err(Refusal::Pattern)?);
+            let list: Result<Vec<_>, _> =
+                list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
+            let list = list.map_err(Refusal::Pattern)?;
+            grants = grants.iter().chain(named_grants(&list)).collect();
+            tools = tools.narrowed_by(list);
         }
         if let Some(list) = &asked.allowed_servers {
             tools = tools.narrowed_by(list.iter().map(|s| ToolPattern::server(s)).collect());
         }
-        Ok(tools)
+        Ok((tools, grants))
     }
 }
 
@@ -199,6 +212,15 @@ impl Admitted {
         self.tools = self.tools.and(tools);
         self.seen = self.seen.map(|seen| seen.and(tools));
         self.limits.wall = self.limits.wall.min(wall);
+        self
+    }
+
+    /// The same, started by code: no more tool calls than that may make, and its grants, whatever
+    /// the code itself named.
+    #[must_use]
+    pub fn started_by_code(mut self, tool_calls: u32, grants: Grants) -> Admitted {
+        self.limits.tool_calls = self.limits.tool_calls.min(tool_calls);
+        self.grants = grants;
         self
     }
 
@@ -232,6 +254,11 @@ impl Admitted {
     /// What it may call.
     pub fn tools(&self) -> &ToolFilter {
         &self.tools
+    }
+
+    /// What of codexec's own it may do beside what is its own.
+    pub fn grants(&self) -> Grants {
+        self.tools.narrow(self.grants)
     }
 
     /// What it may learn of.

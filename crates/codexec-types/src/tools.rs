@@ -3,7 +3,7 @@
 //! THREAT[POL-1]: decided on the host, at every call.
 //! THREAT[POL-2]: on (server, tool) pairs, never on a joined string.
 
-use crate::ServerName;
+use crate::{Grant, Grants, ServerName};
 
 /// Which (server, tool) pairs may be called: those that every list lets through.
 ///
@@ -56,9 +56,34 @@ impl ToolPattern {
         ToolPattern { server: glob.to_owned(), tool: "*".to_owned() }
     }
 
+    /// True if the pattern is exactly this grant. No wildcard is: `*` and `codexec.*` let every
+    /// function be called, and say nothing of grants.
+    fn names(&self, grant: Grant) -> bool {
+        self.server == Grant::SERVER && self.tool == grant.name()
+    }
+
     fn matches(&self, server: &str, tool: &str) -> bool {
         glob(&self.server, server) && glob(&self.tool, tool)
     }
+
+    fn matches_all(&self) -> bool {
+        self.server == "*" && self.tool == "*"
+    }
+}
+
+/// As people write it.
+impl std::fmt::Display for ToolPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.matches_all() {
+            true => f.write_str("*"),
+            false => write!(f, "{}.{}", self.server, self.tool),
+        }
+    }
+}
+
+/// The grants that a list of patterns names.
+pub(crate) fn named_grants(list: &[ToolPattern]) -> impl Iterator<Item = Grant> {
+    Grant::ALL.into_iter().filter(|grant| list.iter().any(|pattern| pattern.names(*grant)))
 }
 
 impl ToolFilter {
@@ -101,6 +126,30 @@ impl ToolFilter {
     /// Whether some tool of this server may be called.
     pub fn allows_server(&self, server: &str) -> bool {
         self.each_list(|pattern| glob(&pattern.server, server))
+    }
+
+    /// Those of these grants that no list leaves out.
+    pub fn narrow(&self, grants: Grants) -> Grants {
+        grants.iter().filter(|grant| self.check(Grant::SERVER, grant.name()).is_ok()).collect()
+    }
+
+    /// The lists of patterns, for a record: a call has to match a pattern of each. Lists that
+    /// let everything through, and repeated ones, are left out where others remain.
+    pub fn lists(&self) -> Vec<Vec<String>> {
+        let mut lists: Vec<Vec<String>> = Vec::new();
+        let narrowing = |list: &&Vec<ToolPattern>| !list.iter().any(ToolPattern::matches_all);
+        for list in self.lists.iter().filter(narrowing) {
+            let list = list.iter().map(ToolPattern::to_string).collect();
+            if !lists.contains(&list) {
+                lists.push(list);
+            }
+        }
+        match (lists.is_empty(), self.lists.is_empty()) {
+            (true, false) => vec![vec!["*".to_owned()]],
+            // A filter without a list lets nothing through.
+            (true, true) => vec![Vec::new()],
+            (false, _) => lists,
+        }
     }
 
     fn each_list(&self, test: impl Fn(&ToolPattern) -> bool) -> bool {

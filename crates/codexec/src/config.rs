@@ -16,7 +16,9 @@ use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::{Budget, Seeds, SessionSettings};
-use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
+use codexec_types::{
+    Grant, Grants, InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern,
+};
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
@@ -104,6 +106,8 @@ pub(crate) enum ConfigError {
     Output(String),
     #[error("`code-executor.allowed-tools`: {0}")]
     ExecutorPattern(InvalidPattern),
+    #[error("`code.may` names {0:?}; write {all}", all = grant_names())]
+    Grant(String),
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -126,6 +130,7 @@ impl Config {
                 limits,
                 max_wall,
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
+                grants: grants(&file.code)?,
                 files: files::files(&file.files, place),
             },
             allowed: Allowed(file.tools.allowed.clone()),
@@ -186,6 +191,11 @@ fn tools(allowed: Option<&[String]>, servers: &[ServerName]) -> Result<ToolFilte
     Ok(ToolFilter::only(patterns?))
 }
 
+fn grants(file: &file::Code) -> Result<Grants, ConfigError> {
+    let grant = |name: &String| Grant::parse(name).ok_or_else(|| ConfigError::Grant(name.clone()));
+    file.may.iter().map(grant).collect()
+}
+
 fn lowered(file: &file::Sandbox) -> Result<Vec<Layer>, ConfigError> {
     let layer = |name: &String| {
         Layer::parse(name).ok_or_else(|| {
@@ -194,6 +204,10 @@ fn lowered(file: &file::Sandbox) -> Result<Vec<Layer>, ConfigError> {
         })
     };
     file.lowered.iter().map(layer).collect()
+}
+
+fn grant_names() -> String {
+    Grant::ALL.map(Grant::name).join(", ")
 }
 
 fn clients() -> String {

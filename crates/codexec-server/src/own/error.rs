@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use codexec_exec::packages::PackageError;
 use codexec_scripts::ScriptError;
 use codexec_store::StoreError;
-use codexec_types::{CallCode, nearest};
+use codexec_types::{CallCode, Grant, nearest};
 use serde_json::{Map, Value, json};
 
 use super::{OTHERS, TOOLS};
@@ -26,6 +26,11 @@ impl OwnError {
 
     pub(super) fn invalid(message: impl Into<String>) -> OwnError {
         OwnError::new("INVALID_ARGS", message)
+    }
+
+    /// Code wants what only the user's word lets it do.
+    pub(super) fn not_given(grant: Grant, what: &str) -> OwnError {
+        OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.how_to_give()))
     }
 
     pub(super) fn unknown(name: &str) -> OwnError {
@@ -70,6 +75,7 @@ impl OwnError {
     pub(crate) fn call_code(&self) -> CallCode {
         match self.code {
             "TOOL_NOT_FOUND" => CallCode::ToolNotFound,
+            "TOOL_NOT_ALLOWED" => CallCode::ToolNotAllowed,
             "INVALID_ARGS" | "INVALID_LANGUAGE" => CallCode::InvalidArgs,
             _ => CallCode::UpstreamError,
         }
@@ -102,7 +108,11 @@ impl From<SessionError> for OwnError {
 
 impl From<SnapshotError> for OwnError {
     fn from(error: SnapshotError) -> OwnError {
-        OwnError::invalid(error.to_string())
+        let code = match error {
+            SnapshotError::NotOwn(_) | SnapshotError::Taken(_) => "TOOL_NOT_ALLOWED",
+            _ => "INVALID_ARGS",
+        };
+        OwnError::new(code, error.to_string())
     }
 }
 

@@ -1,5 +1,5 @@
 use codexec_store::{Call, Execution, Found, Kind, LogQuery};
-use codexec_types::{ExecutionId, SessionId, parse_time, rfc3339};
+use codexec_types::{ExecutionId, Grant, SessionId, parse_time, rfc3339};
 use serde_json::{Value, json};
 
 use super::running::language;
@@ -18,6 +18,7 @@ impl App {
     pub(super) async fn search_execution_logs(
         &self,
         mut fields: Fields,
+        client: &Client,
     ) -> Result<Value, OwnError> {
         let language = language(&mut fields)?.map(|language| language.name().to_owned());
         let status = fields.choice("status", &Kind::ALL.map(|kind| (kind.name(), kind)))?;
@@ -38,7 +39,20 @@ impl App {
         let offset = fields.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let query = LogQuery { language, status, text, since, until, session, tool, limit, offset };
+        // THREAT[OWN-3]: code reads the logs of its own client only.
+        let ran_here_for = (!client.may(Grant::AllLogs)).then(|| client.principal.clone());
+        let query = LogQuery {
+            language,
+            status,
+            text,
+            since,
+            until,
+            session,
+            tool,
+            ran_here_for,
+            limit,
+            offset,
+        };
         let page = self.records.store().await?.search(&query).await?;
         let results: Vec<Value> = page.results.iter().map(found).collect();
         Ok(json!({"results": results, "total_count": page.total}))
@@ -51,16 +65,30 @@ impl App {
     ) -> Result<Value, OwnError> {
         let text = fields.required_text("execution_id")?;
         fields.finish()?;
+        let reads_all = client.may(Grant::AllLogs);
+        // The same answer for another client's execution and for one that never was.
         let missing = || {
             let text = plain(&text.chars().take(80).collect::<String>());
-            let message = format!(
-                "execution_id: there is no execution {text:?}; search_execution_logs finds those \
-                 there are"
-            );
+            let message = match reads_all {
+                true => format!(
+                    "execution_id: there is no execution {text:?}; search_execution_logs finds \
+                     those there are"
+                ),
+                false => format!(
+                    "execution_id: this client has no execution {text:?} since codexec was \
+                     started, and code reads no other logs; {}",
+                    Grant::AllLogs.how_to_give()
+                ),
+            };
             OwnError::new("EXECUTION_NOT_FOUND", message)
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
-        let execution = self.records.store().await?.get(&id).await?.ok_or_else(missing)?;
+        let store = self.records.store().await?;
+        let execution = match reads_all {
+            true => store.get(&id).await?,
+            false => store.get_of(&id, &client.principal).await?,
+        };
+        let execution = execution.ok_or_else(missing)?;
         Ok(whole(&execution, self.budget_of(client)))
     }
 }
@@ -130,6 +158,8 @@ fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
         ("sandbox_layers", json!(summary.posture)),
         ("memory_peak_mb", json!(summary.peak_memory_bytes.map(mebibytes))),
         ("working_dir", json!(execution.working_dir)),
+        ("allowed_tools", json!(execution.allowed_tools)),
+        ("grants", json!((!execution.grants.is_empty()).then_some(&execution.grants))),
         ("truncated", json!(is_cut.then_some(true))),
     ];
     let more = more.into_iter().filter(|(_, value)| !value.is_null());

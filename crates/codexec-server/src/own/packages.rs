@@ -11,6 +11,7 @@ use super::sessions::own_session;
 use super::{OwnError, shape};
 use crate::execution_packages::ExecutionPackages;
 use crate::fields::Fields;
+use crate::inside::Scope;
 use crate::sessions::Session;
 use crate::{App, Client};
 
@@ -120,7 +121,7 @@ impl App {
         let handle = fields.text("session_id")?.or_else(|| own_session(client));
         let language = language(&mut fields)?;
         fields.finish()?;
-        let find = |handle: String| self.sessions.find(&handle, &client.principal);
+        let find = |handle: String| self.sessions.find(&handle, client);
         let session = handle.map(find).transpose()?;
         let of_session = session.as_ref().map(|session| session.language);
         Ok((session, language.or(of_session)))
@@ -166,8 +167,10 @@ impl App {
 
 /// The execution whose code asks, where it runs in no session.
 fn own_execution(client: &Client) -> Option<&ExecutionPackages> {
-    let inside = client.inside.as_ref().filter(|inside| !inside.is_in_session)?;
-    Some(&inside.packages)
+    match client.scope()? {
+        Scope::Execution(_) => client.inside.as_ref().map(|inside| &*inside.packages),
+        Scope::Session(_) => None,
+    }
 }
 
 fn listed(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {

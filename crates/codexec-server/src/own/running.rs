@@ -63,7 +63,7 @@ impl App {
         read_rest(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         let session = match (id, language) {
-            (Some(id), _) => self.sessions.find(&id, &client.principal)?,
+            (Some(id), _) => self.sessions.find(&id, client)?,
             (None, Some(language)) => {
                 let working_dir = wanted.working_dir.take();
                 self.open_session(language, None, working_dir, client).await?
@@ -113,7 +113,7 @@ impl App {
         let mut wanted = Wanted::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
         read_rest(&mut fields, &policy, &mut wanted)?;
-        let saved = self.save_script(fields).await?;
+        let saved = self.save_script(fields, client).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let execution = self.run(&name, None, wanted, session, client).await?;
         let mut owned = self.ran(&execution, client, shape::execution);
@@ -166,11 +166,11 @@ impl App {
         working_dir: Option<std::path::PathBuf>,
         client: &Client,
     ) -> Result<Arc<Session>, OwnError> {
-        if let Some(session) = self.sessions.named(handle, &client.principal) {
+        if let Some(session) = self.sessions.named(handle, client) {
             return Ok(session);
         }
         if handle.starts_with("sess_") {
-            return Ok(self.sessions.find(handle, &client.principal)?);
+            return Ok(self.sessions.find(handle, client)?);
         }
         let language = language.unwrap_or(Language::TypeScript);
         self.open_session(language, Some(handle.to_owned()), working_dir, client).await

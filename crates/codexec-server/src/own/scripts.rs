@@ -1,11 +1,11 @@
-use codexec_scripts::{Draft, Filter, Meta};
-use codexec_types::Language;
+use codexec_scripts::{Draft, Filter, Meta, ScriptError};
+use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
 use super::OwnError;
 use super::running::{language, version};
-use crate::App;
 use crate::fields::Fields;
+use crate::{App, Client};
 
 const DESCRIPTION_CHARS: usize = 300;
 const DEFAULT_LISTED: u64 = 100;
@@ -14,7 +14,12 @@ const DEFAULT_FOUND: u64 = 10;
 const MAX_FOUND: u64 = 100;
 
 impl App {
-    pub(super) async fn save_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    /// THREAT[OWN-4]: code adds scripts, and changes none that are there.
+    pub(super) async fn save_script(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
         let draft = Draft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
@@ -27,7 +32,20 @@ impl App {
             expose: fields.truth("expose")?.unwrap_or(false),
         };
         fields.finish()?;
-        let saved = self.scripts.save(draft).await?;
+        if draft.expose && !client.may(Grant::ExposeScripts) {
+            let what = "expose: code may not make a script a tool of the client's";
+            return Err(OwnError::not_given(Grant::ExposeScripts, what));
+        }
+        let saved = match client.may(Grant::ReplaceScripts) {
+            true => self.scripts.save(draft).await?,
+            false => self.scripts.add(draft).await.map_err(|error| match &error {
+                ScriptError::Exists { .. } => OwnError::not_given(
+                    Grant::ReplaceScripts,
+                    &format!("name: {error}, and code may not replace it; save under another name"),
+                ),
+                _ => error.into(),
+            })?,
+        };
         Ok(json!({
             "success": true,
             "script_id": saved.script_id,
@@ -126,9 +144,17 @@ impl App {
         Ok(json!({"name": name, "versions": versions}))
     }
 
-    pub(super) async fn delete_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn delete_script(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
+        if !client.may(Grant::DeleteScripts) {
+            let what = "name: code may not delete scripts";
+            return Err(OwnError::not_given(Grant::DeleteScripts, what));
+        }
         self.scripts.delete(&name).await?;
         Ok(json!({"success": true, "name": name}))
     }

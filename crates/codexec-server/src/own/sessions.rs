@@ -4,15 +4,16 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
-use codexec_types::{Language, SessionId, rfc3339};
+use codexec_types::{Grant, Language, SessionId, rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnError;
 use super::running::language;
-use crate::execute::{random_bits, within};
+use crate::execute::random_bits;
 use crate::fields::Fields;
-use crate::sessions::{Opening, Replay, Session};
-use crate::snapshots::{Snapshot, check_name};
+use crate::inside::{Scope, within};
+use crate::sessions::{Opener, Opening, Replay, Session};
+use crate::snapshots::{Snapshot, Whose, check_name};
 use crate::{App, Client, Wanted};
 
 const MAX_NAME_CHARS: usize = 64;
@@ -42,7 +43,7 @@ impl App {
     ) -> Result<Arc<Session>, OwnError> {
         if let Some(name) = &name {
             is_name(name)?;
-            if let Some(session) = self.sessions.named(name, &client.principal) {
+            if let Some(session) = self.sessions.named(name, client) {
                 return Err(OwnError::invalid(format!(
                     "name: {name:?} is open already as {}; use it, close it, or take another name",
                     session.id
@@ -50,7 +51,9 @@ impl App {
             }
         }
         let policy = self.in_force.policy();
-        let place = self.sessions.place()?;
+        let opener = Opener::of(client);
+        let place = self.sessions.place(&opener)?;
+        let _begun = client.begin();
         let id = SessionId::from_bits(random_bits()?);
         let mut wanted = Wanted::new(language, String::new());
         wanted.working_dir = working_dir;
@@ -82,8 +85,7 @@ impl App {
             run.close().await;
             return Err(error.into());
         }
-        let principal = client.principal.clone();
-        let opening = Opening { id, principal, language, name, folder, place };
+        let opening = Opening { id, opener, language, name, folder, place };
         Ok(self.sessions.add(opening, run))
     }
 
@@ -94,17 +96,15 @@ impl App {
     ) -> Result<Value, OwnError> {
         let handle = fields.required_text("session_id")?;
         fields.finish()?;
-        let session = self.sessions.find(&handle, &client.principal)?;
+        let session = self.sessions.find(&handle, client)?;
         if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
             return Err(crate::SessionError::Itself(session.id.clone()).into());
         }
+        let _begun = client.begin();
         let Some(closed) = self.sessions.end(&session, "manual").await else {
-            return Err(self
-                .sessions
-                .find(&handle, &client.principal)
-                .map_or_else(OwnError::from, |_| {
-                    OwnError::invalid("session_id: it is being closed")
-                }));
+            return Err(self.sessions.find(&handle, client).map_or_else(OwnError::from, |_| {
+                OwnError::invalid("session_id: it is being closed")
+            }));
         };
         Ok(json!({
             "success": true,
@@ -118,7 +118,7 @@ impl App {
         fields.finish()?;
         let sessions: Vec<Value> = self
             .sessions
-            .list(&client.principal)
+            .list(client)
             .iter()
             .map(|info| {
                 json!({
@@ -147,8 +147,11 @@ impl App {
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let sessions = self.records.store().await?.sessions(limit).await?;
-        let is_theirs =
-            |session: &&codexec_store::Session| session.principal == client.principal.as_str();
+        let open = self.sessions.list(client);
+        let is_theirs = |session: &&codexec_store::Session| {
+            session.principal == client.principal.as_str()
+                && (client.may(Grant::AllSessions) || open.iter().any(|one| one.id == session.id))
+        };
         let sessions: Vec<Value> = sessions
             .iter()
             .filter(is_theirs)
@@ -181,7 +184,7 @@ impl App {
         check_name(&name)?;
         let missing = "session_id: it is missing; it must be the id that start_session gave";
         let handle = handle.ok_or_else(|| OwnError::invalid(missing))?;
-        let session = self.sessions.find(&handle, &client.principal)?;
+        let session = self.sessions.find(&handle, client)?;
         match session.language {
             Language::JavaScript | Language::TypeScript | Language::Python => {}
             other @ (Language::Node | Language::Bash) => {
@@ -193,12 +196,14 @@ impl App {
         let snapshot = Snapshot {
             name: name.clone(),
             principal: client.principal.clone(),
+            server: self.records.store().await?.server().to_owned(),
             language: session.language,
             at: rfc3339(SystemTime::now()),
             cells,
         };
         let count = snapshot.cells.len();
-        self.records.snapshots().save(snapshot).await?;
+        let over = self.snapshots_of(client).await?;
+        self.records.snapshots().save(snapshot, over).await?;
         Ok(json!({"success": true, "name": name, "cells": count}))
     }
 
@@ -211,7 +216,8 @@ impl App {
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
-        let snapshot = self.records.snapshots().load(&name, &client.principal).await?;
+        let snapshot =
+            self.records.snapshots().load(&name, self.snapshots_of(client).await?).await?;
         let session = self.open_session(snapshot.language, None, None, client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
@@ -246,8 +252,18 @@ impl App {
         client: &Client,
     ) -> Result<Value, OwnError> {
         fields.finish()?;
-        let names = self.records.snapshots().list(&client.principal).await?;
+        let whose = self.snapshots_of(client).await?;
+        let names = self.records.snapshots().list(whose).await?;
         Ok(json!({"snapshots": names}))
+    }
+
+    /// Code uses the snapshots that its own client made.
+    async fn snapshots_of(&self, client: &Client) -> Result<Whose, OwnError> {
+        let server = match client.may(Grant::AllSessions) {
+            true => None,
+            false => Some(self.records.store().await?.server().to_owned()),
+        };
+        Ok(Whose { principal: client.principal.clone(), server })
     }
 }
 
@@ -263,7 +279,10 @@ fn no_folder(error: impl std::fmt::Display) -> OwnError {
 
 /// The one that the code which asks runs in.
 pub(super) fn own_session(client: &Client) -> Option<String> {
-    client.inside.as_ref()?.own_session().map(|id| id.as_str().to_owned())
+    match client.scope()? {
+        Scope::Session(id) => Some(id.as_str().to_owned()),
+        Scope::Execution(_) => None,
+    }
 }
 
 fn started(session: &Session) -> Value {

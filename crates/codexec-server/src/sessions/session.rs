@@ -3,12 +3,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Over, Run};
-use codexec_types::{Language, Principal, SessionId};
+use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::recorded::{Recorded, Recording};
-use super::{Closed, Opening, Place, SessionError, lock};
+use super::{Closed, Opener, Opening, Place, SessionError, lock};
 
 /// How many executions may wait for their turn.
 const MAX_WAITING: usize = 64;
@@ -23,7 +23,7 @@ pub struct Session {
     pub pid: Option<i32>,
     /// Where its own packages are.
     pub(crate) folder: PathBuf,
-    pub(super) principal: Principal,
+    pub(super) opener: Opener,
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
     turns: Arc<Semaphore>,
@@ -64,12 +64,13 @@ pub(crate) struct Turn {
     pub(crate) run: OwnedMutexGuard<Run>,
     /// Which execution of the session it is, from 1 on.
     pub(crate) number: u32,
+    is_done: bool,
     _waited: OwnedSemaphorePermit,
 }
 
 impl Session {
     pub(super) fn new(opening: Opening, run: Run) -> Session {
-        let Opening { id, principal, language, name, folder, place } = opening;
+        let Opening { id, opener, language, name, folder, place } = opening;
         let now = (Instant::now(), SystemTime::now());
         Session {
             id,
@@ -78,7 +79,7 @@ impl Session {
             started: now.1,
             pid: run.pid(),
             folder,
-            principal,
+            opener,
             begun: now.0,
             state: Mutex::new(State {
                 last_used: now,
@@ -116,7 +117,8 @@ impl Session {
         state.last_used = (Instant::now(), SystemTime::now());
         let number = state.executions;
         drop(state);
-        Ok(Turn { session: Arc::clone(self), run, number, _waited: waited })
+        let session = Arc::clone(self);
+        Ok(Turn { session, run, number, is_done: false, _waited: waited })
     }
 
     /// Why it is over, where its worker has ended before anybody closed it.
@@ -203,7 +205,8 @@ impl Session {
 
 impl Turn {
     /// After an execution: what it was like, and whether it was the last.
-    pub(crate) fn done(self, cell: Option<Recorded>) -> Option<&'static str> {
+    pub(crate) fn done(mut self, cell: Option<Recorded>) -> Option<&'static str> {
+        self.is_done = true;
         let Turn { session, run, .. } = &self;
         let mut state = lock(&session.state);
         state.last_used = (Instant::now(), SystemTime::now());
@@ -216,6 +219,15 @@ impl Turn {
             state.over = over;
         }
         over
+    }
+}
+
+impl Drop for Turn {
+    /// A cell whose end nobody saw does not go on: its session ends with it.
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.run.kill();
+        }
     }
 }
 

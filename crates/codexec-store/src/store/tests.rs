@@ -8,10 +8,11 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Json, Language, Limit, Limits,
-    Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
+    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Grants, Json, Language, Limit,
+    Limits, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
 };
 
+mod admitted;
 mod full;
 mod kept;
 mod logs;
@@ -71,6 +72,8 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         working_dir: None,
         context: Context::default(),
         principal: Some("local".to_owned()),
+        allowed_tools: Some(vec![vec!["*".to_owned()]]),
+        grants: vec![],
         calls: vec![],
         packages: vec![],
     };
@@ -141,6 +144,7 @@ async fn an_older_database_is_brought_up_to_date() {
     let store = Store::open(&path, Durability::Process).await.unwrap();
     let kept = store.get(&id).await.unwrap().unwrap();
     assert_eq!((kept.written.as_ref().map(Written::text), &kept.changes), (Some("hi"), &NOTHING));
+    assert_eq!((&kept.allowed_tools, &kept.grants), (&None, &vec![]));
     let summary = kept.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
@@ -378,10 +382,19 @@ async fn begin(
     code: &str,
     started: SystemTime,
 ) -> Result<(), StoreError> {
+    begin_admitted(store, id, &admitted(code), started).await
+}
+
+async fn begin_admitted(
+    store: &Store,
+    id: &ExecutionId,
+    admitted: &Admitted,
+    started: SystemTime,
+) -> Result<(), StoreError> {
     let (context, principal) = (Context::default(), Principal::local());
     let begin = Begin {
         id,
-        admitted: &admitted(code),
+        admitted,
         started,
         session: None,
         script: None,
@@ -392,15 +405,18 @@ async fn begin(
 }
 
 fn admitted(code: &str) -> Admitted {
-    let request = Request {
+    policy().admit(admitted_request(code), &[]).unwrap()
+}
+
+fn admitted_request(code: &str) -> Request {
+    Request {
         args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
         asked: Asked::default(),
-    };
-    policy().admit(request, &[]).unwrap()
+    }
 }
 
 fn policy() -> Policy {
@@ -411,6 +427,7 @@ fn policy() -> Policy {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: codexec_types::Files::default(),
     }
 }

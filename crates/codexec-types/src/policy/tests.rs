@@ -1,4 +1,5 @@
 use super::*;
+use crate::Grant;
 
 fn policy() -> Policy {
     Policy {
@@ -8,6 +9,7 @@ fn policy() -> Policy {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: Files::default(),
     }
 }
@@ -156,4 +158,54 @@ fn what_may_be_learned_of_can_be_more_than_what_may_be_called() {
     let inner = wide.within(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
     assert!(inner.seen().allows_server("time"));
     assert!(!inner.seen().allows_server("github"));
+}
+
+/// What a policy with these grants gives a request with these tools.
+fn granted(may: &[Grant], allowed_tools: Option<&[&str]>) -> Vec<&'static str> {
+    let policy = Policy { grants: may.iter().copied().collect(), ..policy() };
+    let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
+    let asked = Asked { allowed_tools, ..Asked::default() };
+    let admitted = policy.admit(Request { asked, ..request("1") }, &[]).expect("admitted");
+    admitted.grants().iter().map(Grant::name).collect()
+}
+
+#[test]
+fn own_4_a_grant_is_named_and_no_wildcard_gives_one() {
+    for list in [&["*"][..], &["codexec.*"], &["codexec.scripts.*"], &["*.scripts.replace"], &[]] {
+        assert_eq!(granted(&[], Some(list)), [""; 0], "{list:?}");
+    }
+    assert_eq!(granted(&[], None), [""; 0]);
+    for list in [["*", "codexec.scripts.replace"], ["github.*", "mcp__codexec__scripts.replace"]] {
+        assert_eq!(granted(&[], Some(&list)), ["scripts.replace"], "{list:?}");
+    }
+    let may = [Grant::AllLogs, Grant::AllSessions];
+    assert_eq!(granted(&may, None), ["sessions.all", "logs.all"]);
+    // A request that narrows tools narrows what the settings give, too.
+    assert_eq!(granted(&may, Some(&["codexec.*"])), ["sessions.all", "logs.all"]);
+    assert_eq!(granted(&may, Some(&["github.*", "codexec.get_script"])), [""; 0]);
+    assert_eq!(granted(&may, Some(&["codexec.logs.all"])), ["logs.all"]);
+}
+
+#[test]
+fn own_4_code_that_is_started_by_code_has_the_grants_of_that() {
+    let inner = |outer: &[Grant], allowed_tools: Option<&[&str]>| {
+        let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
+        let asked = Asked { allowed_tools, tool_calls: Some(7), ..Asked::default() };
+        let admitted = policy().admit(Request { asked, ..request("1") }, &[]).expect("admitted");
+        let admitted = admitted.started_by_code(5, outer.iter().copied().collect());
+        assert_eq!(admitted.limits().tool_calls, 5);
+        admitted.grants().iter().map(Grant::name).collect::<Vec<_>>()
+    };
+    assert_eq!(inner(&[], Some(&["*", "codexec.logs.all"])), [""; 0]);
+    assert_eq!(inner(&[Grant::AllLogs], None), ["logs.all"]);
+    assert_eq!(inner(&[Grant::AllLogs], Some(&["github.*"])), [""; 0]);
+}
+
+#[test]
+fn every_grant_has_a_name_of_its_own() {
+    for grant in Grant::ALL {
+        assert_eq!(Grant::parse(grant.name()), Some(grant));
+        assert_eq!([grant].into_iter().collect::<Grants>().iter().collect::<Vec<_>>(), [grant]);
+    }
+    assert_eq!(Grant::ALL.into_iter().collect::<Grants>().iter().count(), Grant::ALL.len());
 }

@@ -63,3 +63,18 @@ fn an_empty_list_denies_all_and_asking_only_narrows() {
     assert_eq!(widened.check("other", "echo"), Err(Denied::Server));
     assert_eq!(widened.check("fake", "echo"), Ok(()));
 }
+
+#[test]
+fn the_lists_of_a_filter_are_told_as_they_are_written() {
+    let patterns = |list: &[&str]| -> Vec<ToolPattern> {
+        list.iter().map(|text| ToolPattern::parse(text, &[]).expect("a pattern")).collect()
+    };
+    assert_eq!(ToolFilter::all().lists(), [["*"]]);
+    assert_eq!(ToolFilter::default().lists(), [[""; 0]]);
+    assert_eq!(ToolFilter::all().narrowed_by(Vec::new()).lists(), [[""; 0]]);
+    let narrow = ToolFilter::all().narrowed_by(patterns(&["a:*", "mcp__b__x"]));
+    assert_eq!(narrow.lists(), [["a.*", "b.x"]]);
+    assert_eq!(narrow.clone().and(&narrow).lists(), [["a.*", "b.x"]]);
+    let both = narrow.narrowed_by(patterns(&["a.y"]));
+    assert_eq!(both.lists(), [vec!["a.*", "b.x"], vec!["a.y"]]);
+}

@@ -87,6 +87,8 @@ fn print_whole(log: &Value) -> anyhow::Result<ExitCode> {
         "memory_peak_mb",
         "sandbox_layers",
         "limits_met",
+        "allowed_tools",
+        "grants",
         "packages_installed",
         "artifacts_created",
         "artifacts_modified",

@@ -47,8 +47,8 @@ pub(super) fn field(value: &Value, name: &str) -> String {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(items)) => {
-            let texts = items.iter().map(|item| item.as_str().unwrap_or_default());
-            texts.collect::<Vec<_>>().join(", ")
+            let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
         }
         Some(other) => other.to_string(),
     }

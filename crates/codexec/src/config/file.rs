@@ -25,6 +25,7 @@ pub(crate) struct File {
     pub(super) scripts: Scripts,
     pub(super) packages: Packages,
     pub(super) tools: Tools,
+    pub(super) code: Code,
     pub(super) gateway: Gateway,
     pub(super) discovery: Discovery,
     pub(super) logs: Logs,
@@ -110,6 +111,8 @@ pub(super) struct Workers {
 pub(super) struct Sessions {
     /// How many may be open at once.
     pub(super) max: Option<u64>,
+    /// How many of them code may have opened.
+    pub(super) max_by_code: Option<u64>,
     /// How long one may wait for its next execution.
     pub(super) idle_s: Option<u64>,
 }
@@ -147,6 +150,14 @@ pub(super) struct Packages {
 pub(super) struct Tools {
     /// The tools that code may call. Not set: all. Empty: none.
     pub(super) allowed: Option<Vec<String>>,
+}
+
+/// What code may do with what is codexec's own.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct Code {
+    /// Beside what is its own.
+    pub(super) may: Vec<String>,
 }
 
 /// What all servers are held to.

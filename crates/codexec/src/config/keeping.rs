@@ -11,10 +11,13 @@ use super::{ConfigError, Place, file, guests, limits};
 pub(super) fn sessions(file: &file::Sessions) -> Result<SessionSettings, ConfigError> {
     let usual = SessionSettings::default();
     let max = limits::within("sessions.max", file.max, usual.max as u64, 0..=100)?;
+    let by_code = (usual.max_by_code as u64).min(max);
+    let max_by_code = limits::within("sessions.max-by-code", file.max_by_code, by_code, 0..=max)?;
     let usual_s = usual.idle.as_secs();
     let idle_s = limits::within("sessions.idle-s", file.idle_s, usual_s, 1..=24 * 60 * 60)?;
     Ok(SessionSettings {
         max: usize::try_from(max).unwrap_or(usual.max),
+        max_by_code: usize::try_from(max_by_code).unwrap_or(usual.max_by_code),
         idle: Duration::from_secs(idle_s),
     })
 }

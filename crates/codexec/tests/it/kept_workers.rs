@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use codexec_exec::{Over, Python, Run, Settings, Workers};
 use codexec_types::{
-    Admitted, Answer, Asked, Event, Files, Json, Language, Limits, Outcome, Policy, Request,
-    Stream, ToolFilter,
+    Admitted, Answer, Asked, Event, Files, Grants, Json, Language, Limits, Outcome, Policy,
+    Request, Stream, ToolFilter,
 };
 
 use tokio::runtime::Runtime;
@@ -115,6 +115,7 @@ fn policy(limits: Limits) -> Policy {
         limits,
         max_wall: PATIENCE,
         tools: ToolFilter::default(),
+        grants: Grants::default(),
         files: Files::default(),
     }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use codexec_exec::packages::{Index, Installed, PackageError, Packages, Settings, Target};
 use codexec_exec::{Python, Run, Workers};
 use codexec_types::{
-    Admitted, Asked, Event, Files, Json, Language, Limits, Outcome, PackageName, Policy, Request,
-    ToolFilter,
+    Admitted, Asked, Event, Files, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
+    Request, ToolFilter,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -133,6 +133,7 @@ fn admitted(language: Language, code: &str) -> Admitted {
         limits: Limits::DEFAULT,
         max_wall: Duration::from_secs(60),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: Files::default(),
     };
     let request = Request {

@@ -7,6 +7,7 @@ mod execute;
 mod inside;
 mod logs;
 mod packages;
+mod reach;
 mod scripts;
 mod sessions;
 

@@ -1,4 +1,4 @@
-use codexec_types::{Files, Limits, ToolFilter};
+use codexec_types::{Files, Grants, Limits, ToolFilter};
 
 use super::*;
 
@@ -10,6 +10,7 @@ fn policy() -> Policy {
         limits: Limits { tool_calls: 50, ..Limits::DEFAULT },
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
+        grants: Grants::default(),
         files: Files::default(),
     }
 }

@@ -52,17 +52,19 @@ fn code_uses_sessions_of_its_own() {
 fn a_session_cannot_wait_for_itself() {
     let seed = &mut Seed::start();
     let session = seed.session("javascript");
+    let allowed = ["*", "codexec.sessions.all"];
     for code in [
         format!("await sessions.send('{session}', '1')"),
         format!("await sessions.close('{session}')"),
-        // Through another session, too.
+        // Through another session, too, where that may use it at all.
         format!(
             "const other = (await sessions.start('javascript')).session_id;\n\
              const sent = await sessions.send(other, \"await sessions.send('{session}', '1')\");\n\
              if (!sent.success) throw new Error(sent.stderr)"
         ),
     ] {
-        let sent = seed.send(&session, &code);
+        let args = json!({"session_id": session, "code": code, "allowed_tools": allowed});
+        let sent = seed.call("send_to_session", &args);
         assert_eq!(sent["success"], false, "{code}: {sent}");
         let said = sent["stderr"].as_str().expect("text");
         assert!(

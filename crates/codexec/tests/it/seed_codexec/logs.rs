@@ -61,7 +61,15 @@ fn past_executions_are_found_and_read() {
         "trace_id": null,
         "executed_at": "2026-02-09T14:30:01Z",
     });
-    let more = ["status", "error_code", "error", "sandbox_layers", "memory_peak_mb", "working_dir"];
+    let more = [
+        "status",
+        "error_code",
+        "error",
+        "sandbox_layers",
+        "memory_peak_mb",
+        "working_dir",
+        "allowed_tools",
+    ];
     like(&log, &example, &more);
     assert_eq!((&log["code"], &log["exit_code"]), (&json!(failing), &json!(1)));
 }

@@ -286,7 +286,10 @@ fn a_snapshot_is_restored_with_the_answers_of_then() {
         seed.done("close_session", &json!({"session_id": session}));
         let restored = seed.done(
             "execute_code",
-            &json!({"language": language, "code": "await sessions.restore('kept')"}),
+            &json!({
+                "language": language, "code": "await sessions.restore('kept')",
+                "allowed_tools": ["*", "codexec.sessions.keep"],
+            }),
         );
         assert_eq!(restored["result"]["cells"], 2, "{language}: {restored}");
         let id = restored["result"]["session_id"].as_str().expect("an id").to_owned();

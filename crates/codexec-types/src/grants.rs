@@ -1,0 +1,81 @@
+//! What of codexec's own code may use only by the user's word.
+
+/// Something of codexec's own that code may not do by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// Save a script under a name that is taken.
+    ReplaceScripts,
+    DeleteScripts,
+    /// Save a script that clients are shown as a tool.
+    ExposeScripts,
+    /// Use sessions and snapshots that it did not make.
+    AllSessions,
+    /// Open sessions that go on when it has ended.
+    KeepSessions,
+    /// Read logs of other clients.
+    AllLogs,
+}
+
+/// The grants that settings or a request give to code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grants(u8);
+
+impl Grant {
+    pub const ALL: [Grant; 6] = [
+        Grant::ReplaceScripts,
+        Grant::DeleteScripts,
+        Grant::ExposeScripts,
+        Grant::AllSessions,
+        Grant::KeepSessions,
+        Grant::AllLogs,
+    ];
+
+    /// The server that codexec's own functions and grants belong to in tool patterns.
+    pub const SERVER: &'static str = "codexec";
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Grant::ReplaceScripts => "scripts.replace",
+            Grant::DeleteScripts => "scripts.delete",
+            Grant::ExposeScripts => "scripts.expose",
+            Grant::AllSessions => "sessions.all",
+            Grant::KeepSessions => "sessions.keep",
+            Grant::AllLogs => "logs.all",
+        }
+    }
+
+    pub fn parse(name: &str) -> Option<Grant> {
+        Grant::ALL.into_iter().find(|grant| grant.name() == name)
+    }
+
+    /// How the user gives it to code, for an error.
+    pub fn how_to_give(self) -> String {
+        let name = self.name();
+        format!(
+            "the user allows it by {name:?} in `may` under [code] in config.toml, or by \
+             \"{server}.{name}\" in the request's allowed_tools, beside \"*\" or the other tools",
+            server = Grant::SERVER
+        )
+    }
+
+    fn bit(self) -> u8 {
+        1 << (self as u8)
+    }
+}
+
+impl Grants {
+    pub fn has(self, grant: Grant) -> bool {
+        self.0 & grant.bit() != 0
+    }
+
+    /// In the order of [`Grant::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Grant> {
+        Grant::ALL.into_iter().filter(move |grant| self.has(*grant))
+    }
+}
+
+impl FromIterator<Grant> for Grants {
+    fn from_iter<T: IntoIterator<Item = Grant>>(grants: T) -> Grants {
+        Grants(grants.into_iter().fold(0, |bits, grant| bits | grant.bit()))
+    }
+}
