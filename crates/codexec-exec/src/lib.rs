@@ -28,4 +28,4 @@ pub use error::ExecError;
 pub use interpreter::interpreters;
 pub use run::{Over, Run, Usage};
 pub use settings::{Python, Settings};
-pub use workers::Workers;
+pub use workers::{Place, Workers};

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::Progress;
+use crate::allowance::Allowance;
 use crate::discovery::Discovery;
 
 /// How many executions may stand inside each other.
@@ -42,6 +43,8 @@ pub(crate) struct Inside {
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) is_in_session: bool,
     pub(crate) depth: u8,
+    /// What it may still make us keep.
+    pub(crate) allowance: Arc<Allowance>,
 }
 
 impl Client {

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{Run, Usage, Workers};
+use codexec_exec::{Place, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
@@ -94,6 +94,8 @@ enum Guest {
 
 /// How long executions may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long what code has started may take to end, and to be written down, when the code has ended.
+const LEFTOVERS: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(
@@ -159,6 +161,11 @@ impl App {
         client: &Client,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
+        // Before anything is done for it: whoever is turned away is turned away at once.
+        let place = match &wanted.session {
+            Some(_) => None,
+            None => Some(self.workers.enter()?),
+        };
         let policy = wanted.policy(self.in_force.policy());
         let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
@@ -194,11 +201,14 @@ impl App {
         let inside =
             client.asking_from(inside(client, &admitted, begun, session.as_ref(), discovery));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, turn, &inside).await {
+        let driven = match self.start(&admitted, (turn, place), &inside).await {
             Ok(guest) => Ok(self.see_through(guest, &answers, client, &id, &mut trace).await),
             Err(error) => Err(error),
         };
         let duration = begun.elapsed();
+        if let Some(outer) = &client.inside {
+            outer.allowance.spend(trace.kept_bytes(&driven));
+        }
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, trace.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
@@ -223,7 +233,7 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        turn: Option<Turn>,
+        (turn, place): (Option<Turn>, Option<Place>),
         inside: &Client,
     ) -> Result<Guest, ExecuteError> {
         match turn {
@@ -236,7 +246,8 @@ impl App {
                 let discovery = discovery::of_outer(inside);
                 let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
                 let servers = self.visible_servers(shown);
-                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers).await?)))
+                let place = place.map_or_else(|| self.workers.enter(), Ok)?;
+                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers, place).await?)))
             }
         }
     }
@@ -279,7 +290,9 @@ impl App {
             }
         };
         let mut broken_off = std::pin::pin!(broken_off);
-        loop {
+        let outcome = loop {
+            // A guest that says a thousand things at once is not heard to the end at once.
+            tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
                     Event::Output { stream, text } => trace.output.push(stream, &text),
@@ -293,16 +306,21 @@ impl App {
                     Event::Progress(text) => {
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => return outcome,
+                    Event::Ended(outcome) => break outcome,
                 },
                 Some(answer) = asks.next() => run.answer(answer),
                 Ok(()) = questions.changed() => match *questions.borrow_and_update() {
                     0 => run.go_on(),
                     _ => run.wait(),
                 },
-                () = &mut broken_off => return ended(run, trace).await,
+                () = &mut broken_off => break ended(run, trace).await,
             }
-        }
+        };
+        // THREAT[ORD-3]: nothing that was asked for keeps the execution from its end.
+        answers.end();
+        let rest = async { while asks.next().await.is_some() {} };
+        let _ = tokio::time::timeout(LEFTOVERS, rest).await;
+        outcome
     }
 
     /// What is left of a run that has ended.
@@ -325,6 +343,12 @@ impl App {
 }
 
 impl Trace {
+    /// What its record holds of what the guest gave.
+    fn kept_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
+        let value = driven.as_ref().ok().and_then(Outcome::value).map_or(0, str::len);
+        (self.output.text().len() + value) as u64
+    }
+
     fn finish<'a>(
         &'a self,
         driven: &'a Result<Outcome, ExecuteError>,
@@ -367,8 +391,7 @@ impl Guest {
     }
 }
 
-/// Stops the guest and waits until it has ended. What it asked for is dropped, and so
-/// cancelled upstream, when the caller leaves its loop.
+/// Stops the guest and waits until it has ended.
 async fn ended(run: &mut Run, trace: &mut Trace) -> Outcome {
     run.cancel();
     loop {
@@ -397,14 +420,15 @@ fn inside(
     session: Option<&SessionId>,
     discovery: Option<Arc<Discovery>>,
 ) -> Inside {
-    let (mut sessions, depth) = match &client.inside {
-        Some(outer) => (outer.sessions.clone(), outer.depth + 1),
-        None => (Vec::new(), 1),
+    let (mut sessions, depth, allowance) = match &client.inside {
+        Some(outer) => (outer.sessions.clone(), outer.depth + 1, Arc::clone(&outer.allowance)),
+        None => (Vec::new(), 1, Arc::default()),
     };
     sessions.extend(session.cloned());
     let until = begun + admitted.limits().wall;
     let is_in_session = session.is_some();
-    Inside { tools: admitted.tools().clone(), discovery, until, sessions, is_in_session, depth }
+    let tools = admitted.tools().clone();
+    Inside { tools, discovery, until, sessions, is_in_session, depth, allowance }
 }
 
 /// Code that waits for a session which waits for that code would wait for ever.

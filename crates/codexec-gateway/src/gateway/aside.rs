@@ -11,6 +11,10 @@ use super::Gateway;
 
 /// A shorter JSON text is taken apart where it is.
 const SHORT_BYTES: usize = 16 << 10;
+/// What takes less than a millisecond to render.
+const FEW_VALUES: usize = 2_000;
+/// A text of this length counts as one value more.
+const LETTERS_PER_VALUE: usize = 32;
 /// What nobody in particular asks for: the user's own searches and lists.
 pub(super) const OWN_TURNS: usize = 4;
 
@@ -51,7 +55,37 @@ impl Gateway {
         self.work_aside(move || json.to_value().ok()).await
     }
 
+    /// Writes a value as text for a guest, beside the event loop where there is much of it.
+    pub async fn write_json(&self, value: Value) -> Result<Json, CallError> {
+        if !is_large(&value) {
+            return self.bounded(&value);
+        }
+        let gateway = self.clone();
+        self.work_aside(move || gateway.bounded(&value)).await?
+    }
+
     pub(super) fn new_turn() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(1))
     }
+}
+
+/// Whether there is more in it than an event loop can render between two events. Looks no further
+/// than it must to tell.
+pub(super) fn is_large(value: &Value) -> bool {
+    fn count(value: &Value, left: usize) -> usize {
+        let left = left.saturating_sub(1);
+        match value {
+            Value::String(text) => left.saturating_sub(text.len() / LETTERS_PER_VALUE),
+            Value::Array(list) => list.iter().fold(left, |left, value| match left {
+                0 => 0,
+                left => count(value, left),
+            }),
+            Value::Object(fields) => fields.values().fold(left, |left, value| match left {
+                0 => 0,
+                left => count(value, left),
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => left,
+        }
+    }
+    count(value, FEW_VALUES) == 0
 }

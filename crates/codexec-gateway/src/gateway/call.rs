@@ -8,18 +8,13 @@ use codexec_types::{
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::{Gateway, rounds::call_to_the_end};
+use super::{Gateway, aside::is_large, rounds::call_to_the_end};
 use crate::{
     arguments::{Checked, check, check_quickly},
     tool::Tool,
     unwrap::unwrap,
     upstream::{Upstream, UpstreamError},
 };
-
-/// What takes less than a millisecond to render.
-const FEW_VALUES: usize = 2_000;
-/// A text of this length counts as one value more.
-const LETTERS_PER_VALUE: usize = 32;
 
 impl Gateway {
     pub(super) async fn call_tool(
@@ -193,27 +188,6 @@ impl Gateway {
         let message = format!("the result has {bytes} bytes; at most {limit} fit; ask for less");
         Err(CallError::new(CallCode::UpstreamError, message))
     }
-}
-
-/// Whether there is more in it than an event loop can render between two events. Looks no further
-/// than it must to tell.
-fn is_large(value: &Value) -> bool {
-    fn count(value: &Value, left: usize) -> usize {
-        let left = left.saturating_sub(1);
-        match value {
-            Value::String(text) => left.saturating_sub(text.len() / LETTERS_PER_VALUE),
-            Value::Array(list) => list.iter().fold(left, |left, value| match left {
-                0 => 0,
-                left => count(value, left),
-            }),
-            Value::Object(fields) => fields.values().fold(left, |left, value| match left {
-                0 => 0,
-                left => count(value, left),
-            }),
-            Value::Null | Value::Bool(_) | Value::Number(_) => left,
-        }
-    }
-    count(value, FEW_VALUES) == 0
 }
 
 /// Sees to a list that has the tool, if any has: one from before may be out of date.

@@ -61,7 +61,9 @@ impl App {
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
         let execution = self.records.store().await?.get(&id).await?.ok_or_else(missing)?;
-        Ok(whole(&execution, self.budget_of(client)))
+        let budget = self.budget_of(client);
+        let write = move || whole(&execution, budget);
+        self.gateway.work_aside(write).await.map_err(|err| OwnError::new("INTERNAL", err.message))
     }
 }
 
