@@ -8,7 +8,8 @@ use crate::{pattern, problem::show, walk::find_target};
 const STEPS: usize = 20_000;
 const DEPTH: usize = 64;
 
-const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
+pub(crate) const TYPES: [&str; 7] =
+    ["null", "boolean", "object", "array", "number", "string", "integer"];
 
 /// Says what is wrong with a schema: rules that are none, patterns that cannot be run, references
 /// that lead out of it or back to where they are, more levels or parts than a check would manage.
@@ -71,8 +72,17 @@ impl<'s> Look<'s> {
             }
             ("items", Value::Array(schemas)) => return self.each(schemas.iter(), depth),
             (
-                "items" | "additionalItems" | "additionalProperties" | "contains" | "not" | "if"
-                | "then" | "else" | "propertyNames" | "unevaluatedProperties" | "unevaluatedItems",
+                "items"
+                | "additionalItems"
+                | "additionalProperties"
+                | "contains"
+                | "not"
+                | "if"
+                | "then"
+                | "else"
+                | "propertyNames"
+                | "unevaluatedProperties"
+                | "unevaluatedItems",
                 schema,
             ) => return self.at(schema, depth + 1),
             ("dependentRequired", rule) => rule.is_object(),

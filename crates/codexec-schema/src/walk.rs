@@ -75,7 +75,9 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         let sentence = |(path, problem): &(Vec<Step<'_>>, Problem<'_, '_>)| {
             let place = render_place(root, path);
             match problem {
-                Problem::Text(text) if ["must ", "is ", "has "].iter().any(|verb| text.starts_with(verb)) => {
+                Problem::Text(text)
+                    if ["must ", "is ", "has "].iter().any(|verb| text.starts_with(verb)) =>
+                {
                     format!("{} {text}", quote(&place))
                 }
                 Problem::Text(text) => format!("{}: {text}", quote(&place)),

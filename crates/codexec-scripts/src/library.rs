@@ -24,8 +24,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The same for what can be done another time.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
 
-const LIMITS: Limits =
-    Limits { pause: Duration::from_secs(1), scripts: 10_000, bytes: 256 << 20 };
+const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000, bytes: 256 << 20 };
 /// Pieces of work at a time.
 const PLACES: usize = 2;
 

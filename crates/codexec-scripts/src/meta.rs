@@ -113,7 +113,8 @@ impl Meta {
                 let problem = "it has invisible characters in it".to_owned();
                 return Err(("parameters", Problem::Schema(problem)));
             }
-            parameters::examine_parameters(schema).map_err(|why| ("parameters", Problem::Schema(why)))?;
+            parameters::examine_parameters(schema)
+                .map_err(|why| ("parameters", Problem::Schema(why)))?;
         }
         Ok(())
     }

@@ -26,9 +26,9 @@ impl Allowance {
     /// THREAT[ORD-4]: every byte that code makes us keep is counted before it is written.
     pub(crate) fn take(&self, bytes: u64) -> Result<(), CallError> {
         let cost = bytes.saturating_add(ENTRY_BYTES);
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            left.checked_sub(cost)
-        });
+        let taken = self
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
         taken.map(|_| ()).map_err(|_| {
             let most = MOST_BYTES >> 20;
             let message = format!(

@@ -218,7 +218,10 @@ fn read_words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, 
             f.write_str("a list of words")
         }
 
-        fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut from: A) -> Result<Vec<String>, A::Error> {
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut from: A,
+        ) -> Result<Vec<String>, A::Error> {
             let mut words = Vec::new();
             while words.len() <= crate::bounds::MAX_WORDS {
                 match from.next_element()? {

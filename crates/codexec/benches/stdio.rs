@@ -11,6 +11,8 @@
     reason = "a benchmark may fall over"
 )]
 
+#[path = "stdio/asks.rs"]
+mod asks;
 #[path = "stdio/languages.rs"]
 mod languages;
 #[path = "stdio/sessions.rs"]
@@ -63,6 +65,8 @@ fn main() {
     let mut bench = Bench { rounds, rows: Vec::new() };
     bench.startup();
     bench.executions();
+    bench.asks();
+    bench.refusals();
     bench.calls();
     bench.throughput();
     bench.memory();

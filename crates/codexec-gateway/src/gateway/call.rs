@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use codexec_types::{
-    CallCode, CallError, Denied, Json, ServerName, ToolFilter, weigh_arguments,
-};
+use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, weigh_arguments};
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 

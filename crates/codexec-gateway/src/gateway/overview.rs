@@ -56,7 +56,8 @@ impl Gateway {
             }
         }
         found.push(']');
-        Json::parse(found).map_err(|error| CallError::new(CallCode::UpstreamError, error.to_string()))
+        Json::parse(found)
+            .map_err(|error| CallError::new(CallCode::UpstreamError, error.to_string()))
     }
 
     pub(super) async fn help(

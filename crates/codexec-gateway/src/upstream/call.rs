@@ -31,7 +31,6 @@ struct Attempt<'a> {
     is_over: bool,
 }
 
-
 impl Upstream {
     /// Calls a tool by the definition under which it was found, and gives its raw result. Starts
     /// the server if need be.

@@ -39,7 +39,10 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn ord_2_a_schema_without_end_is_refused() {
-    refuses(&json!({"$ref": "http://127.0.0.1/x"}), "the reference \"http://127.0.0.1/x\" leads to");
+    refuses(
+        &json!({"$ref": "http://127.0.0.1/x"}),
+        "the reference \"http://127.0.0.1/x\" leads to",
+    );
     refuses(&json!({"properties": {"a": {"$ref": "#"}}}), "the reference \"#\" leads back");
     let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}});
     refuses(&circle, "the reference \"#/$defs/a\" leads back");

@@ -33,7 +33,8 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
                 Ok(fits)
             }
             ("items", rule) => {
-                let before = fields.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
+                let before =
+                    fields.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
                 self.check_rest(rule, list, before, seen)
             }
             ("additionalItems", rule) => match fields.get("items") {

@@ -20,9 +20,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
             ("patternProperties", Value::Object(schemas)) => {
                 self.check_patterns(schemas, object, seen)
             }
-            ("additionalProperties", schema) => {
-                self.check_additional(schema, fields, object, seen)
-            }
+            ("additionalProperties", schema) => self.check_additional(schema, fields, object, seen),
             ("propertyNames", Value::Object(schema)) => self.check_names(schema, object),
             ("minProperties" | "maxProperties", rule) => {
                 Ok(self.check_size(key, rule, object.len(), "fields"))

@@ -25,7 +25,8 @@ fn wrong(input: &Value, said: &str) {
 
 #[test]
 fn what_is_wrong_is_named_with_its_place_and_what_is_allowed() {
-    check(&Checker::default(), &schema(), &json!({"path": "a", "pages": [1], "mode": "safe"})).unwrap();
+    check(&Checker::default(), &schema(), &json!({"path": "a", "pages": [1], "mode": "safe"}))
+        .unwrap();
     wrong(&json!({}), "`input.path` is missing");
     wrong(&json!(null), "`input`: null is not of type \"object\"");
     wrong(&json!({"path": 1}), "`input.path`: 1 is not of type \"string\"");
@@ -46,7 +47,8 @@ fn a_message_has_an_end_and_nothing_invisible() {
 
 #[test]
 fn scr_5_an_input_that_would_be_checked_for_minutes_is_refused() {
-    let all: Vec<Value> = (0..4_000).map(|n| json!({"not": {"required": [format!("a{n}")]}})).collect();
+    let all: Vec<Value> =
+        (0..4_000).map(|n| json!({"not": {"required": [format!("a{n}")]}})).collect();
     let items = json!({"type": "array", "items": {"allOf": all}});
     let schema = json!({"type": "object", "properties": {"list": items}});
     examine_parameters(&schema).unwrap();

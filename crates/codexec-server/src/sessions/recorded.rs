@@ -124,8 +124,11 @@ mod tests {
         let answer = Json::from_value(&"x".repeat(1 << 20).into());
         for _ in 0..64 {
             cell.push(ask(), Ok(answer.clone()));
-            let held: usize =
-                cell.answers.iter().filter_map(|(_, result)| Some(result.as_ref().ok()?.text().len())).sum();
+            let held: usize = cell
+                .answers
+                .iter()
+                .filter_map(|(_, result)| Some(result.as_ref().ok()?.text().len()))
+                .sum();
             assert!(held <= MAX_RECORD_BYTES, "{held}");
         }
         assert!(cell.answers.is_empty() && !cell.has_room());

@@ -39,7 +39,8 @@ fn ord_1_what_is_too_large_is_refused_by_its_size_alone() {
 
 #[test]
 fn ord_1_the_weight_of_an_ask_grows_with_its_values() {
-    let many = Ask::Own { name: "x".to_owned(), args: json(&format!("[{}1]", "1,".repeat(50_000))) };
+    let many =
+        Ask::Own { name: "x".to_owned(), args: json(&format!("[{}1]", "1,".repeat(50_000))) };
     let weight = many.weigh().expect("allowed");
     assert!(weight > 2_000_000, "{weight}");
 }
