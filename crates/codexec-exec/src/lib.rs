@@ -32,4 +32,4 @@ pub use furnisher::Furnisher;
 pub use interpreter::interpreters;
 pub use run::{Over, Run, Usage};
 pub use settings::{Files, Python, Settings};
-pub use workers::Workers;
+pub use workers::{Place, Workers};

@@ -28,7 +28,7 @@ use crate::program::Home;
 use crate::slot::{Busy, Handles, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::watch::{Used, Watch};
-use crate::wire::{Inbox, Outbox};
+use crate::wire::{Inbox, Outbox, Received};
 use crate::{files, zygote};
 
 pub use over::Over;
@@ -95,8 +95,10 @@ pub struct Usage {
 const MAX_QUESTIONS: u32 = 10_000;
 /// The guest is not listened to while this much of what it wants is under way.
 const MAX_UNANSWERED: usize = 64;
-/// Less than may wait for a server that reads slowly: no guest alone makes one look dead.
-const MAX_UNANSWERED_BYTES: usize = 16 << 20;
+/// Of what its asks weigh: less than may wait for one server, so no guest alone fills that.
+const MAX_UNANSWERED_BYTES: usize = 4 << 20;
+/// More of a message about progress is not kept.
+const PROGRESS_BYTES: usize = 4 << 10;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
 /// How long programs that were asked to end may take.
 const GRACE: Duration = Duration::from_millis(150);
@@ -264,7 +266,7 @@ impl Run {
     async fn listen(&mut self) -> Option<Event> {
         if self.may_ask() {
             match self.inbox.take() {
-                Ok(Some(frame)) => return self.accept(frame),
+                Ok(Some(received)) => return self.accept_received(received),
                 Ok(None) => {}
                 Err(_) => {
                     self.babbled();
@@ -377,6 +379,38 @@ impl Run {
         }
     }
 
+    fn accept_received(&mut self, received: Received) -> Option<Event> {
+        match received {
+            Received::Frame(frame) => self.accept(frame),
+            Received::Ask(FromGuest::Ask { id, ask }, weight) => self.accept_ask(id, ask, weight),
+            Received::Ask(frame, _) => self.accept(frame),
+            Received::Refused(id, error) => {
+                match self.questions_left.checked_sub(1) {
+                    Some(_) if self.unanswered.contains_key(&id) => self.babbled(),
+                    Some(left) => {
+                        self.questions_left = left;
+                        self.refuse(id, error);
+                    }
+                    None => self.stop(Outcome::Stopped(Limit::ToolCalls)),
+                }
+                None
+            }
+        }
+    }
+
+    /// THREAT[ORD-5]: what code says about its progress counts as its output does.
+    fn accept_progress(&mut self, mut text: String) -> Option<Event> {
+        let left = self.output_bytes_left.checked_sub(text.len() as u64);
+        let (Some(bytes), Some(questions)) = (left, self.questions_left.checked_sub(1)) else {
+            self.stop(Outcome::Stopped(Limit::Output));
+            return None;
+        };
+        (self.output_bytes_left, self.questions_left) = (bytes, questions);
+        text.truncate(text.floor_char_boundary(PROGRESS_BYTES));
+        text.shrink_to_fit();
+        Some(Event::Progress(text))
+    }
+
     /// What a frame means, by our own count.
     fn accept(&mut self, frame: FromGuest) -> Option<Event> {
         match frame {
@@ -385,13 +419,7 @@ impl Run {
                 let bytes = text.len() as u64;
                 return self.accept_output(stream, text, bytes);
             }
-            FromGuest::Progress(text) => match self.questions_left.checked_sub(1) {
-                Some(left) => {
-                    self.questions_left = left;
-                    return Some(Event::Progress(text));
-                }
-                None => self.stop(Outcome::Stopped(Limit::Output)),
-            },
+            FromGuest::Progress(text) => return self.accept_progress(text),
             FromGuest::Image(image) => match self.questions_left.checked_sub(1) {
                 Some(left) => {
                     self.questions_left = left;
@@ -399,7 +427,8 @@ impl Run {
                 }
                 None => self.stop(Outcome::Stopped(Limit::Output)),
             },
-            FromGuest::Ask { id, ask } => return self.accept_ask(id, ask),
+            // It comes with its weight, see below.
+            FromGuest::Ask { .. } => {}
             FromGuest::CellEnded { number, ending } if self.kept.is_some() => {
                 self.accept_end_of_cell(number, ending);
             }
@@ -426,7 +455,13 @@ impl Run {
         }
     }
 
-    fn accept_ask(&mut self, id: u32, ask: Ask) -> Option<Event> {
+    fn refuse(&mut self, id: u32, error: CallError) {
+        if let Ok(frame) = (ToGuest::Answer(Answer { id, result: Err(error) })).encode() {
+            self.outbox.push(frame);
+        }
+    }
+
+    fn accept_ask(&mut self, id: u32, ask: Ask, weight: usize) -> Option<Event> {
         let left =
             if ask.is_tool_call() { &mut self.tool_calls_left } else { &mut self.questions_left };
         let Some(fewer) = left.checked_sub(1) else {
@@ -440,7 +475,7 @@ impl Run {
         if ask.is_tool_call() {
             self.usage.tool_calls += 1;
         }
-        if self.unanswered.insert(id, ask.weight_bytes()).is_some() {
+        if self.unanswered.insert(id, weight).is_some() {
             self.babbled();
             return None;
         }

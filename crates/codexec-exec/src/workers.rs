@@ -101,9 +101,29 @@ impl Workers {
         (running, self.0.waiting.load(Ordering::Relaxed))
     }
 
-    /// Starts the guest. `servers` are the names that it may see.
-    pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
-        let permit = self.0.permit().await?;
+    /// A place among those that run, or in the queue behind them. Comes at once, and so does the
+    /// refusal where all are taken.
+    pub fn enter(&self) -> Result<Place, ExecError> {
+        if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
+            return Ok(Place(Standing::Running(permit)));
+        }
+        let settings = &self.0.machine.settings;
+        let queued = self.0.waiting.fetch_add(1, Ordering::Relaxed);
+        let place = Waiting(Arc::clone(&self.0));
+        if queued >= settings.queue {
+            return Err(self.0.busy(queued));
+        }
+        Ok(Place(Standing::Queued(place, queued)))
+    }
+
+    /// Starts the guest, in its turn. `servers` are the names that it may see.
+    pub async fn start(
+        &self,
+        admitted: &Admitted,
+        servers: Vec<String>,
+        place: Place,
+    ) -> Result<Run, ExecError> {
+        let permit = self.0.permit(place).await?;
         let pool = self.0.pool(Engine::of(admitted.language()));
         let slot = pool.slot().await?;
         let (slot, dir) = match admitted.working_dir() {
@@ -144,30 +164,38 @@ impl All {
         }
     }
 
-    async fn permit(&self) -> Result<OwnedSemaphorePermit, ExecError> {
-        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
-            return Ok(permit);
-        }
-        let settings = &self.machine.settings;
-        let queued = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Waiting(&self.waiting);
-        let busy =
-            || ExecError::Busy { cap: settings.max, queued, retry_after: settings.queue_wait };
-        if queued >= settings.queue {
-            return Err(busy());
-        }
-        let wait = timeout(settings.queue_wait, Arc::clone(&self.permits).acquire_owned());
-        let permit = wait.await.map_err(|_| busy())?.map_err(|_| busy());
+    async fn permit(&self, place: Place) -> Result<OwnedSemaphorePermit, ExecError> {
+        let (place, queued) = match place.0 {
+            Standing::Running(permit) => return Ok(permit),
+            Standing::Queued(place, queued) => (place, queued),
+        };
+        let patience = self.machine.settings.queue_wait;
+        let wait = timeout(patience, Arc::clone(&self.permits).acquire_owned());
+        let permit = wait.await.map_err(|_| self.busy(queued))?.map_err(|_| self.busy(queued));
         drop(place);
         permit
     }
+
+    fn busy(&self, queued: usize) -> ExecError {
+        let settings = &self.machine.settings;
+        ExecError::Busy { cap: settings.max, queued, retry_after: settings.queue_wait }
+    }
+}
+
+/// Leave to run now, or to wait for it.
+pub struct Place(Standing);
+
+enum Standing {
+    Running(OwnedSemaphorePermit),
+    /// With how many were before it.
+    Queued(Waiting, usize),
 }
 
 /// One request in the queue; leaves it when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+struct Waiting(Arc<All>);
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

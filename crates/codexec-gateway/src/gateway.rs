@@ -1,6 +1,7 @@
 //! The one handle to all upstreams.
 
 mod approval;
+mod aside;
 mod call;
 mod direct;
 mod discovery;
@@ -8,6 +9,7 @@ mod health;
 mod lists;
 mod login;
 mod names;
+mod overview;
 mod resources;
 mod rounds;
 mod servers;
@@ -15,6 +17,7 @@ mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
 
+use codexec_schema::Checker;
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
 use tokio::{
@@ -50,6 +53,8 @@ pub struct Gateway {
     caller: Caller,
     /// How long its lists wait for servers that are still starting.
     patience: Duration,
+    /// Its turn to have work done beside the event loop.
+    turn: Arc<Semaphore>,
 }
 
 struct Inner {
@@ -62,6 +67,9 @@ struct Inner {
     making: Semaphore,
     names: Mutex<direct::Names>,
     observed: Arc<Observed>,
+    checker: Checker,
+    /// For work beside the event loop.
+    places: Arc<Semaphore>,
 }
 
 /// The servers of one moment. Replaced as a whole when the files that name them change.
@@ -92,8 +100,11 @@ impl Gateway {
             making: Semaphore::new(1),
             names: Mutex::default(),
             observed,
+            checker: Checker::default(),
+            places: Arc::new(Semaphore::new(aside::count_places())),
         };
-        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default(), patience };
+        let turn = Arc::new(Semaphore::new(aside::OWN_TURNS));
+        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default(), patience, turn };
         drop(gateway.replace(servers));
         gateway
     }
@@ -101,14 +112,15 @@ impl Gateway {
     /// The same servers, called on somebody's behalf.
     #[must_use]
     pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
-        Gateway { inner: self.inner.clone(), caller, patience: self.patience }
+        let (inner, patience) = (self.inner.clone(), self.patience);
+        Gateway { inner, caller, patience, turn: Gateway::new_turn() }
     }
 
     /// The same servers, whose lists wait no longer than this for those that are still starting.
     #[must_use]
     pub fn hurried(&self, patience: Duration) -> Gateway {
         let patience = self.patience.min(patience);
-        Gateway { inner: self.inner.clone(), caller: self.caller.clone(), patience }
+        Gateway { patience, ..self.clone() }
     }
 
     /// The most calls that all servers together have under way.
@@ -200,7 +212,7 @@ impl Gateway {
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
             Ask::Servers {} => self.servers(allowed),
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
-            Ask::Discover { words } => self.discover(&words, allowed).await,
+            Ask::Discover { words } => self.discover(words, allowed).await,
             Ask::Search { query: text, limit, server, kind, detail } => {
                 let limit = usize::try_from(limit).unwrap_or(usize::MAX);
                 let query = SearchQuery { text, limit, detail, server, kind };
@@ -208,7 +220,7 @@ impl Gateway {
             }
             Ask::Schema { name } => {
                 let tool = self.schema(&name, allowed, voice).await?;
-                self.bounded(&serde_json::to_value(tool).unwrap_or_default())
+                self.rendered(tool).await
             }
             Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
             Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,

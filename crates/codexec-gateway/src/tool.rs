@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    arguments::Arguments,
     clean::{clean, clean_line, cut},
     hints::Hints,
     types::{Types, Voice},
@@ -16,6 +15,7 @@ use crate::{
 const NAME_CHARACTERS: usize = 128;
 const DESCRIPTION_BYTES: usize = 16 << 10;
 const SUMMARY_BYTES: usize = 200;
+const LONG_BYTES: usize = 32 << 10;
 /// Of what is said about one parameter, so much is searched.
 const PARAMETER_BYTES: usize = 1 << 10;
 
@@ -34,7 +34,7 @@ pub(crate) struct Tool {
     pub(crate) raw: Json,
     /// Made when somebody looks at them: most tools are only ever searched.
     schemas: OnceLock<Schemas>,
-    arguments: OnceLock<Arguments>,
+    written_schema: OnceLock<Option<Value>>,
     typescript: OnceLock<String>,
     definition: OnceLock<String>,
     /// Results whose shape was looked at.
@@ -87,7 +87,7 @@ impl Tool {
             hints: Hints::read(raw),
             raw: as_it_came,
             schemas: OnceLock::new(),
-            arguments: OnceLock::new(),
+            written_schema: OnceLock::new(),
             typescript: OnceLock::new(),
             definition: OnceLock::new(),
             looked_at: AtomicU32::new(0),
@@ -142,15 +142,20 @@ impl Tool {
         }
     }
 
-    /// What checks its arguments; made at the first call, from the schema as the server wrote it.
-    pub(crate) fn arguments(&self) -> &Arguments {
-        self.arguments.get_or_init(|| {
-            let raw = self.raw.to_value().ok();
-            let schema = raw.as_ref().and_then(|raw| raw.get("inputSchema"));
-            Arguments::new(
-                schema.filter(|schema| schema.is_object()).unwrap_or(self.input_schema()),
-            )
-        })
+    /// What its arguments are checked against: the schema as the server wrote it.
+    pub(crate) fn written_schema(&self) -> &Value {
+        let written = self.written_schema.get_or_init(|| {
+            let mut raw = self.raw.to_value().ok()?;
+            let schema = raw.get_mut("inputSchema")?.take();
+            // Most are the same, and need not be held twice.
+            (schema.is_object() && schema != *self.input_schema()).then_some(schema)
+        });
+        written.as_ref().unwrap_or_else(|| self.input_schema())
+    }
+
+    /// True if its definition takes long to read, and was not read yet.
+    pub(crate) fn is_long(&self) -> bool {
+        self.raw.text().len() > LONG_BYTES && self.written_schema.get().is_none()
     }
 
     /// Tells one definition from the next.

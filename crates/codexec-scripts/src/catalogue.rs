@@ -48,6 +48,8 @@ pub(crate) struct Entry {
     line: String,
     stamps: Stamps,
     is_settled: bool,
+    /// Of all its files.
+    bytes: u64,
 }
 
 /// What a look at the folder has found.
@@ -196,6 +198,11 @@ impl Catalogue {
         self.entries.len() + self.problems.len() >= self.most
     }
 
+    /// What all scripts hold, with all their versions.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entries.values().map(|entry| entry.bytes).sum()
+    }
+
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
         let names = self.entries.values().map(|entry| entry.meta.name.as_str());
         nearest(name, names, 3).into_iter().map(str::to_owned).collect()
@@ -328,6 +335,7 @@ impl Entry {
         Entry {
             number,
             places,
+            bytes: loaded.bytes(),
             line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
             meta: loaded.meta,
             stamps: loaded.stamps,

@@ -197,6 +197,10 @@ impl Dir {
 }
 
 impl Stamp {
+    pub(crate) fn bytes(self) -> u64 {
+        self.bytes
+    }
+
     pub(crate) fn changed(self) -> SystemTime {
         let (seconds, nanos) = self.changed;
         from_unix_ms(seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000))

@@ -27,6 +27,11 @@ pub enum ScriptError {
     Input { name: String, wrong: Vec<String> },
     #[error("the library has its {most} scripts; delete one with delete_script first")]
     Full { most: usize },
+    #[error(
+        "the library holds its {most_mib} MiB, versions included; delete scripts with \
+         delete_script first"
+    )]
+    TooLarge { most_mib: u64 },
     #[error("script {slug:?} cannot be used: {problem}; mend its files by hand, or delete it")]
     Broken { slug: String, problem: Broken },
     #[error("another codexec does not let go of the script library; try again")]
@@ -78,7 +83,7 @@ impl ScriptError {
             ScriptError::NotFound { .. } => "SCRIPT_NOT_FOUND",
             ScriptError::NoVersion { .. } => "SCRIPT_VERSION_NOT_FOUND",
             ScriptError::Input { .. } => "INVALID_INPUT",
-            ScriptError::Full { .. } => "SCRIPT_LIBRARY_FULL",
+            ScriptError::Full { .. } | ScriptError::TooLarge { .. } => "SCRIPT_LIBRARY_FULL",
             ScriptError::Broken { .. } => "SCRIPT_UNUSABLE",
             ScriptError::Busy => "SCRIPT_LIBRARY_BUSY",
             ScriptError::Files { .. } => "SCRIPT_LIBRARY_UNAVAILABLE",

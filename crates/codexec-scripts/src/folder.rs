@@ -227,6 +227,21 @@ impl Loaded {
         Ok(numbers.into_iter().filter(|number| *number <= self.meta.version).collect())
     }
 
+    /// What its files hold, those of all its versions included.
+    pub(crate) fn bytes(&self) -> u64 {
+        let files = |dir: &Dir| -> u64 {
+            let names = Language::ALL.into_iter().map(file_name).chain([METADATA.to_owned()]);
+            names.filter_map(|name| dir.stamp(&name)).map(Stamp::bytes).sum()
+        };
+        let kept = self.versions().ok().flatten();
+        let kept = kept.map_or(0, |versions| {
+            let numbers = kept_numbers(&versions).unwrap_or_default().into_iter();
+            let dirs = numbers.filter_map(|number| versions.enter(&number.to_string()).ok());
+            dirs.flatten().map(|dir| files(&dir)).sum()
+        });
+        files(&self.dir) + kept
+    }
+
     fn versions(&self) -> Result<Option<Dir>, Broken> {
         self.dir.enter(VERSIONS).map_err(|unfit| unusable(VERSIONS, &unfit))
     }

@@ -5,7 +5,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use codexec_types::Language;
+use codexec_schema::Checker;
+use codexec_types::{Json, Language};
 use serde_json::Value;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
@@ -23,7 +24,9 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The same for what can be done another time.
 const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
 
-const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000 };
+const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000, bytes: 256 << 20 };
+/// Pieces of work at a time.
+const PLACES: usize = 2;
 
 /// The saved scripts of one folder. Cheap to clone; all work on files is done on threads that may
 /// wait, and what was begun is finished when the caller goes away.
@@ -34,6 +37,9 @@ pub struct Library {
     catalogue: Arc<Mutex<Catalogue>>,
     /// One writer at a time in this process; the lock on the file is for the others.
     turn: Arc<Semaphore>,
+    /// How much is done at a time, on threads that others need too.
+    places: Arc<Semaphore>,
+    checker: Arc<Checker>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +47,8 @@ pub(crate) struct Limits {
     /// How long a file that somebody edits may go unseen in lists and searches.
     pub(crate) pause: Duration,
     pub(crate) scripts: usize,
+    /// Of all scripts with all their versions.
+    pub(crate) bytes: u64,
 }
 
 /// What a save has come to.
@@ -83,7 +91,14 @@ impl Library {
 
     pub(crate) fn with_limits(folder: PathBuf, limits: Limits) -> Library {
         let catalogue = Arc::new(Mutex::new(Catalogue::new(limits.scripts)));
-        Library { folder, limits, catalogue, turn: Arc::new(Semaphore::new(1)) }
+        Library {
+            folder,
+            limits,
+            catalogue,
+            turn: Arc::new(Semaphore::new(1)),
+            places: Arc::new(Semaphore::new(PLACES)),
+            checker: Arc::default(),
+        }
     }
 
     /// A new script, or the next version of one. A draft that says nothing new makes no version.
@@ -98,10 +113,16 @@ impl Library {
 
     async fn put(&self, draft: Draft, may_replace: bool) -> Result<Saved, ScriptError> {
         let (name, meta, code) = draft.checked()?;
-        let most = self.limits.scripts;
+        let (most, most_bytes) = (self.limits.scripts, self.limits.bytes);
+        // As the current one, and as a version.
+        let bytes = 2 * (code.len() + meta.bytes()) as u64;
         self.write(LOCK_WAIT, move |catalogue, root| {
             let slug = &name.slug;
             let old = root.settled(slug)?;
+            // THREAT[ORD-4]: code that saves on and on fills the library, and not the disk.
+            if catalogue.bytes() + bytes > most_bytes {
+                return Err(ScriptError::TooLarge { most_mib: most_bytes >> 20 });
+            }
             let is_new = old.is_none();
             let meta = match old {
                 None if catalogue.is_full() => return Err(ScriptError::Full { most }),
@@ -242,11 +263,18 @@ impl Library {
         .await
     }
 
-    /// Whether this can be the input of a run. A script without parameters takes anything.
-    pub fn check_input(&self, meta: &Meta, input: &Value) -> Result<(), ScriptError> {
-        let Some(schema) = &meta.parameters else { return Ok(()) };
-        parameters::check(schema, input)
-            .map_err(|wrong| ScriptError::Input { name: meta.name.clone(), wrong })
+    /// Fails if this cannot be the input of a run. A script without parameters takes anything.
+    ///
+    /// THREAT[ORD-3]: taken apart and checked beside the event loop, and only where it must be.
+    pub async fn check_input(&self, meta: &Meta, input: &Json) -> Result<(), ScriptError> {
+        let Some(schema) = meta.parameters.clone() else { return Ok(()) };
+        let (checker, name, input) = (self.checker.clone(), meta.name.clone(), input.clone());
+        self.blocking(move || {
+            let input = input.to_value().unwrap_or(Value::Null);
+            parameters::check(&checker, &schema, &input)
+                .map_err(|wrong| ScriptError::Input { name, wrong })
+        })
+        .await
     }
 
     async fn load(&self, name: &str) -> Result<Loaded, ScriptError> {
@@ -355,10 +383,17 @@ impl Library {
         &self,
         work: impl FnOnce() -> Result<T, ScriptError> + Send + 'static,
     ) -> Result<T, ScriptError> {
-        spawn_blocking(work).await.unwrap_or_else(|err| {
+        let failed = |err| {
             let path = self.folder.display().to_string();
-            Err(ScriptError::Files { path, doing: "used", source: io::Error::other(err) })
-        })
+            ScriptError::Files { path, doing: "used", source: err }
+        };
+        let places = Arc::clone(&self.places).acquire_owned();
+        let place = places.await.map_err(|err| failed(io::Error::other(err)))?;
+        let done = spawn_blocking(move || {
+            let _place = place;
+            work()
+        });
+        done.await.unwrap_or_else(|err| Err(failed(io::Error::other(err))))
     }
 }
 

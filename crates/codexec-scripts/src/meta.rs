@@ -79,6 +79,11 @@ impl Meta {
         shown
     }
 
+    /// How long its JSON text is.
+    pub(crate) fn bytes(&self) -> usize {
+        serde_json::to_string(self).map_or(0, |text| text.len())
+    }
+
     pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
         let too_long = |field, found, most| match found > most {
             true => Err((field, Problem::TooLong { found, most })),
@@ -108,7 +113,8 @@ impl Meta {
                 let problem = "it has invisible characters in it".to_owned();
                 return Err(("parameters", Problem::Schema(problem)));
             }
-            parameters::validator(schema).map_err(|why| ("parameters", Problem::Schema(why)))?;
+            parameters::examine_parameters(schema)
+                .map_err(|why| ("parameters", Problem::Schema(why)))?;
         }
         Ok(())
     }

@@ -11,13 +11,18 @@ use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, Store, ToolCall};
 use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
 use futures::stream::FuturesUnordered;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::allowance::Allowance;
 use crate::discovery::{Asking, Discovery, Words};
 use crate::inside::Scope;
 use crate::sessions::{Recorded, Replay};
-use crate::{App, Client};
+use crate::{App, Client, own};
+
+/// Of a call's arguments, so much is kept in its record while there is room.
+const MAX_KEPT_ARGS: usize = 64 << 10;
 
 pub(crate) struct Answers<'a> {
     app: &'a App,
@@ -30,6 +35,9 @@ pub(crate) struct Answers<'a> {
     replayed: Option<Arc<Replay>>,
     calls: AtomicU32,
     recorded: Mutex<Option<Recorded>>,
+    /// Whose turn it is among the own functions that run no code.
+    own_turn: Semaphore,
+    allowance: Arc<Allowance>,
 }
 
 impl<'a> Answers<'a> {
@@ -56,6 +64,11 @@ impl<'a> Answers<'a> {
             replayed,
             calls: AtomicU32::new(0),
             recorded: Mutex::new(recorded),
+            own_turn: Semaphore::new(1),
+            allowance: client
+                .inside
+                .as_ref()
+                .map_or_else(Arc::default, |inside| Arc::clone(&inside.allowance)),
         }
     }
 
@@ -88,6 +101,11 @@ impl<'a> Answers<'a> {
         self.client.scope()
     }
 
+    /// The execution has ended: what its code asked for is given up, what it started is stopped.
+    pub(crate) fn end(&self) {
+        self.client.cancel.cancel();
+    }
+
     /// Ends what the code has asked of us and what has not ended with it. `closing` is called when
     /// its session is closed, and then the sessions that it opened go at once.
     pub(crate) async fn wind_up<F: Future>(
@@ -103,8 +121,21 @@ impl<'a> Answers<'a> {
     }
 
     async fn found(&self, ask: Ask) -> Result<Json, CallError> {
+        let ask = match ask {
+            // Ends by itself when the execution does, and writes down how.
+            Ask::Own { name, args } => return self.own(&name, args).await,
+            ask => ask,
+        };
+        let given_up = || {
+            let message = "the execution ended before this was answered";
+            Err(CallError::new(CallCode::UpstreamError, message))
+        };
+        let answer = self.client.cancel.run_until_cancelled(self.found_elsewhere(ask)).await;
+        answer.unwrap_or_else(given_up)
+    }
+
+    async fn found_elsewhere(&self, ask: Ask) -> Result<Json, CallError> {
         match (ask, self.discovery()) {
-            (Ask::Own { name, args }, _) => self.own(&name, &args).await,
             (ask, Some(discovery)) => self.discovered(discovery, ask).await,
             (ask, None) if ask.is_tool_call() => self.called(ask).await,
             (ask, None) => self.asked(ask).await,
@@ -140,7 +171,12 @@ impl<'a> Answers<'a> {
     async fn called(&self, ask: Ask) -> Result<Json, CallError> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let (server, tool, args) = named(&ask);
-        let call = ToolCall { server, tool, args };
+        // A call is written down in any case, its arguments as far as there is room for them.
+        let kept_bytes = match self.allowance.take(args.len().min(MAX_KEPT_ARGS) as u64) {
+            Ok(()) => MAX_KEPT_ARGS,
+            Err(_) => 0,
+        };
+        let call = ToolCall { server, tool, args, kept_bytes };
         if let Err(error) = self.store.begin_call(self.id, number, &call).await {
             let message = format!("the call cannot be written down, so it is not made: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
@@ -159,8 +195,9 @@ impl<'a> Answers<'a> {
     }
 
     /// Our own functions are tools of a server called `codexec` to whoever narrows tools.
-    async fn own(&self, name: &str, args: &Json) -> Result<Json, CallError> {
-        let refused = |code, message: String| CallError::new(code, message).about("codexec", name);
+    async fn own(&self, name: &str, args: Json) -> Result<Json, CallError> {
+        let about = |error: CallError| error.about("codexec", name);
+        let refused = |code, message: String| about(CallError::new(code, message));
         if self.admitted.tools().check("codexec", name).is_err() {
             let message = format!(
                 "codexec.{name} is not allowed here; add \"codexec.{name}\" or \"codexec.*\" to \
@@ -168,17 +205,30 @@ impl<'a> Answers<'a> {
             );
             return Err(refused(CallCode::ToolNotAllowed, message));
         }
-        let args: Map<String, Value> = serde_json::from_str(args.text()).map_err(|_| {
-            refused(CallCode::InvalidArgs, "the arguments are no object".to_owned())
-        })?;
-        match self.app.own(name, args, self.client).await {
-            Ok(owned) => Ok(Json::from_value(&owned.value)),
+        let runs_code = own::RUN_CODE.contains(&name);
+        // THREAT[ORD-3]: what only reads and writes is done one after the other for each execution.
+        let turn = if runs_code { None } else { self.own_turn.acquire().await.ok() };
+        let kept = args.text().len() as u64;
+        match name {
+            name if runs_code => self.allowance.take(kept).map_err(about)?,
+            // A saved text stands there twice.
+            "save_script" => self.allowance.take(2 * kept).map_err(about)?,
+            _ => {}
+        }
+        let Ok(Some(Value::Object(values))) = self.gateway.parse(&args).await else {
+            return Err(refused(CallCode::InvalidArgs, "the arguments are no object".to_owned()));
+        };
+        drop(args);
+        let done = self.app.own(name, values, self.client).await;
+        drop(turn);
+        match done {
+            Ok(owned) => self.gateway.write_json(owned.value).await.map_err(about),
             Err(error) => Err(refused(error.call_code(), error.to_string())),
         }
     }
 
     fn is_recorded(&self) -> bool {
-        self.cell().is_some()
+        self.cell().as_ref().is_some_and(Recorded::has_room)
     }
 
     fn cell(&self) -> std::sync::MutexGuard<'_, Option<Recorded>> {

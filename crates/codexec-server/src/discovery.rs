@@ -97,7 +97,8 @@ impl Discovery {
             return Err(refused(too_many.wait));
         }
         let args = json!({"searchTerms": words.brief()}).to_string();
-        let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args };
+        let kept_bytes = args.len();
+        let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message = format!("the request cannot be written down, so it is not met: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));

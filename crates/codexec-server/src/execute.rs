@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{Furnisher, Run, Usage, Workers};
+use codexec_exec::{Furnisher, Place, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
@@ -95,6 +95,8 @@ enum Guest {
 
 /// How long executions may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long what code has started may take to end, and to be written down, when the code has ended.
+const LEFTOVERS: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(
@@ -165,6 +167,11 @@ impl App {
         client: &Client,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
+        // Before anything is done for it: whoever is turned away is turned away at once.
+        let place = match &wanted.session {
+            Some(_) => None,
+            None => Some(self.workers.enter()?),
+        };
         let policy = wanted.policy(self.in_force.policy());
         let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
@@ -207,7 +214,7 @@ impl App {
         let beside = (discovery, Arc::clone(&packages));
         let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, turn, &inside).await {
+        let driven = match self.start(&admitted, (turn, place), &inside).await {
             Ok(Some(mut guest)) => {
                 packages.reach(guest.furnisher());
                 Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
@@ -217,6 +224,9 @@ impl App {
         };
         packages.remove().await;
         let duration = begun.elapsed();
+        if let Some(outer) = &client.inside {
+            outer.allowance.spend(trace.kept_bytes(&driven));
+        }
         // An execution we cannot log is an error, even if the code ran.
         store.finish(&id, trace.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
@@ -242,7 +252,7 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        turn: Option<Turn>,
+        (turn, place): (Option<Turn>, Option<Place>),
         inside: &Client,
     ) -> Result<Option<Guest>, ExecuteError> {
         match turn {
@@ -256,7 +266,8 @@ impl App {
                 let discovery = discovery::of_outer(inside);
                 let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
                 let servers = self.visible_servers(shown);
-                let starting = self.workers.start(admitted, servers);
+                let place = place.map_or_else(|| self.workers.enter(), Ok)?;
+                let starting = self.workers.start(admitted, servers, place);
                 let run = inside.cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| Guest::Fresh(Box::new(run))))
             }
@@ -305,6 +316,8 @@ impl App {
         };
         let mut broken_off = std::pin::pin!(broken_off);
         let outcome = loop {
+            // A guest that says a thousand things at once is not heard to the end at once.
+            tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
                     Event::Output { stream, text } => trace.output.push(stream, &text),
@@ -332,7 +345,10 @@ impl App {
                 () = &mut broken_off => break ended(run, closing, trace).await,
             }
         };
-        drop(asks);
+        // THREAT[ORD-3]: nothing that was asked for keeps the execution from its end.
+        answers.end();
+        let rest = async { while asks.next().await.is_some() {} };
+        let _ = tokio::time::timeout(LEFTOVERS, rest).await;
         answers.wind_up(closing, own_asks).await;
         outcome
     }
@@ -357,6 +373,12 @@ impl App {
 }
 
 impl Trace {
+    /// What its record holds of what the guest gave.
+    fn kept_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
+        let value = driven.as_ref().ok().and_then(Outcome::value).map_or(0, str::len);
+        (self.output.text().len() + value) as u64
+    }
+
     fn finish<'a>(
         &'a self,
         driven: &'a Result<Outcome, ExecuteError>,
@@ -407,8 +429,7 @@ impl Guest {
     }
 }
 
-/// Stops the guest and waits until it has ended. What it asked for is dropped, and so
-/// cancelled upstream, when the caller leaves its loop.
+/// Stops the guest and waits until it has ended.
 async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) -> Outcome {
     match closing.is_cancelled() {
         true => run.kill(),

@@ -9,6 +9,7 @@ use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::allowance::Allowance;
 use crate::discovery::Discovery;
 use crate::execution_packages::ExecutionPackages;
 use crate::{Client, ExecuteError};
@@ -33,6 +34,8 @@ pub(crate) struct Inside {
     pub(crate) depth: u8,
     /// What it installs for itself, where it runs in no session.
     pub(crate) packages: Arc<ExecutionPackages>,
+    /// What it may still make us keep.
+    pub(crate) allowance: Arc<Allowance>,
     /// What it has begun and what has to be finished: executions, and sessions that open or close.
     begun: TaskTracker,
 }
@@ -54,9 +57,9 @@ impl Inside {
         scope: Scope,
         (discovery, packages): (Option<Arc<Discovery>>, Arc<ExecutionPackages>),
     ) -> Inside {
-        let (mut sessions, depth) = match &client.inside {
-            Some(outer) => (outer.sessions.clone(), outer.depth + 1),
-            None => (Vec::new(), 1),
+        let (mut sessions, depth, allowance) = match &client.inside {
+            Some(outer) => (outer.sessions.clone(), outer.depth + 1, Arc::clone(&outer.allowance)),
+            None => (Vec::new(), 1, Arc::default()),
         };
         if let Scope::Session(session) = &scope {
             sessions.push(session.clone());
@@ -71,6 +74,7 @@ impl Inside {
             sessions,
             depth,
             packages,
+            allowance,
             begun: TaskTracker::new(),
         }
     }

@@ -3,6 +3,7 @@
 //! Invariant: whatever asks for code to run, it goes through [`App::execute`]. No edge talks to
 //! a worker, an upstream or the database by itself.
 
+mod allowance;
 mod answers;
 mod audit;
 mod budget;

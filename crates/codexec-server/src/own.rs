@@ -60,6 +60,18 @@ pub const OTHERS: [&str; 6] = [
     "list_script_versions",
 ];
 
+/// Those that run code, or wait for somebody who does.
+pub(crate) const RUN_CODE: [&str; 8] = [
+    "execute_code",
+    "send_to_session",
+    "run_script",
+    "save_and_run_script",
+    "start_session",
+    "close_session",
+    "restore_session",
+    "install_package",
+];
+
 impl App {
     /// One of our own functions. Boxed: what it runs may call it again.
     pub fn own<'a>(

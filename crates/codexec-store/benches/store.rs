@@ -100,7 +100,12 @@ async fn calls(dir: &Path, count: u32) {
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1").await;
-    let call = ToolCall { server: "github", tool: "get_issue", args: r#"{"number":17}"# };
+    let call = ToolCall {
+        server: "github",
+        tool: "get_issue",
+        args: r#"{"number":17}"#,
+        kept_bytes: 1 << 20,
+    };
     let end = CallEnd {
         error: None,
         duration: Duration::from_millis(3),

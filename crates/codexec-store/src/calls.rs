@@ -61,6 +61,8 @@ pub(crate) struct Waiting(Mutex<HashMap<ExecutionId, (Vec<Ended>, usize)>>);
 
 impl Begun {
     pub(crate) fn new(execution: &ExecutionId, number: u32, call: &ToolCall<'_>) -> Begun {
+        let most = call.kept_bytes.min(ARGS_BYTES);
+        let seen = if most == 0 { 0 } else { most + SECRET_BYTES };
         Begun {
             execution: execution.clone(),
             number,
@@ -68,7 +70,7 @@ impl Begun {
             tool: head(call.tool, NAME_BYTES),
             // Cut behind where it is masked: half a secret would not be known as one. The rest is
             // not looked at, because the call waits for this.
-            args: head(&mask(&head(call.args, ARGS_BYTES + SECRET_BYTES)), ARGS_BYTES),
+            args: head(&mask(&head(call.args, seen)), most),
             args_bytes: clamped(call.args.len() as u128),
         }
     }

@@ -45,6 +45,8 @@ pub struct ToolCall<'a> {
     pub tool: &'a str,
     /// A JSON text. A long one is kept in part.
     pub args: &'a str,
+    /// How much of it is kept at most.
+    pub kept_bytes: usize,
 }
 
 /// How a tool call ended.

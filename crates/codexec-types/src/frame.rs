@@ -126,6 +126,7 @@ pub enum Ask {
     },
     /// Every tool in which one of the words occurs; all of them when there are none.
     Discover {
+        #[serde(deserialize_with = "read_words")]
         words: Vec<String>,
     },
     /// The best matches for a sentence; without one, all tools in their order.
@@ -207,28 +208,55 @@ pub enum CallCode {
     UpstreamError,
 }
 
+/// Reads one word more than an ask may have, and only skips the rest.
+fn read_words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    struct Words;
+    impl<'de> serde::de::Visitor<'de> for Words {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of words")
+        }
+
+        fn visit_seq<A: serde::de::SeqAccess<'de>>(
+            self,
+            mut from: A,
+        ) -> Result<Vec<String>, A::Error> {
+            let mut words = Vec::new();
+            while words.len() <= crate::bounds::MAX_WORDS {
+                match from.next_element()? {
+                    Some(word) => words.push(word),
+                    None => return Ok(words),
+                }
+            }
+            while from.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+            Ok(words)
+        }
+    }
+    from.deserialize_seq(Words)
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
 impl Ask {
-    /// How much of the host's memory it takes while it waits.
-    pub fn weight_bytes(&self) -> usize {
+    /// How long its texts are.
+    pub fn text_bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
-            Ask::Tool { args, .. }
-            | Ask::Named { args, .. }
-            | Ask::Prompt { args, .. }
-            | Ask::Own { args, .. } => args.text().len(),
-            Ask::ReadResource { uri, .. } => uri.len(),
-            Ask::Servers {}
-            | Ask::ToolNames { .. }
-            | Ask::Discover { .. }
-            | Ask::Search { .. }
-            | Ask::Schema { .. }
-            | Ask::Help { .. }
-            | Ask::Resources { .. }
-            | Ask::ResourceTemplates { .. }
-            | Ask::Prompts { .. } => 0,
+            Ask::Tool { server, tool, args } => server.len() + tool.len() + args.text().len(),
+            Ask::Prompt { server, name, args } => server.len() + name.len() + args.text().len(),
+            Ask::Named { name, args } | Ask::Own { name, args } => name.len() + args.text().len(),
+            Ask::ReadResource { server, uri } => server.len() + uri.len(),
+            Ask::Discover { words } => words.iter().map(String::len).sum(),
+            Ask::Search { query, server, .. } => query.len() + length(server),
+            Ask::Schema { name } | Ask::ToolNames { server: name } => name.len(),
+            Ask::Help { name: text }
+            | Ask::Resources { server: text }
+            | Ask::ResourceTemplates { server: text }
+            | Ask::Prompts { server: text } => length(text),
+            Ask::Servers {} => 0,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Invariant: no I/O, no clock, no async runtime. Everything here is a value or a pure function.
 
 mod artifact;
+mod bounds;
 mod context;
 mod event;
 mod files;
@@ -26,6 +27,10 @@ mod tools;
 mod written;
 
 pub use artifact::{Artifact, Changes, Image, ImageType, NotWritten};
+pub use bounds::{
+    ASK_HEAD_BYTES, LONG_FRAME_BYTES, MAX_ASK_BYTES, Shape, id_of_long_ask, is_ask,
+    refuse_long_ask, weigh_arguments,
+};
 pub use context::{Context, Principal};
 pub use event::{Event, Stream};
 pub use files::{DirRefusal, Files, FoundDir, WorkingDir};

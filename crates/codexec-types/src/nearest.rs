@@ -2,6 +2,8 @@
 
 /// A name is short; what is longer is like none, and costs nothing to say so.
 const NAME_BYTES: usize = 256;
+/// Pairs of letters that one search compares: some milliseconds. Names after that are not looked at.
+const LETTERS: usize = 4_000_000;
 
 /// The names most like `wanted`, best first: written in another way (`getIssue` for `get_issue`),
 /// with its words in another order, mistyped, or a part of it.
@@ -13,9 +15,18 @@ pub fn nearest<'a>(
     if wanted.len() > NAME_BYTES {
         return Vec::new();
     }
+    let mut left = LETTERS;
+    let length = wanted.len();
     let wanted = Spelled::new(wanted);
     let mut near: Vec<(Likeness, &str)> = names
         .filter(|name| name.len() <= NAME_BYTES)
+        // As they are, and with their words sorted.
+        .take_while(|name| {
+            let cost = 2 * length * name.len();
+            let has_room = cost <= left;
+            left = left.saturating_sub(cost);
+            has_room
+        })
         .filter_map(|name| Some((wanted.likeness(&Spelled::new(name))?, name)))
         .collect();
     near.sort();

@@ -11,6 +11,8 @@
     reason = "a benchmark may fall over"
 )]
 
+#[path = "stdio/asks.rs"]
+mod asks;
 #[path = "stdio/directory.rs"]
 mod directory;
 #[path = "stdio/languages.rs"]
@@ -65,6 +67,8 @@ fn main() {
     let mut bench = Bench { rounds, rows: Vec::new() };
     bench.startup();
     bench.executions();
+    bench.asks();
+    bench.refusals();
     bench.calls();
     bench.throughput();
     bench.memory();

@@ -7,9 +7,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("codexec-types", &[]),
     ("codexec-sandbox", &["codexec-types"]),
     ("codexec-js", &["codexec-types"]),
-    ("codexec-gateway", &["codexec-types"]),
+    ("codexec-schema", &[]),
+    ("codexec-gateway", &["codexec-types", "codexec-schema"]),
     ("codexec-store", &["codexec-types"]),
-    ("codexec-scripts", &["codexec-types"]),
+    ("codexec-scripts", &["codexec-types", "codexec-schema"]),
     ("codexec-exec", &["codexec-types", "codexec-sandbox"]),
     (
         "codexec-server",

@@ -10,6 +10,7 @@ use super::{Over, Run, State};
 use crate::judge::{Claim, Evidence};
 use crate::output::written;
 use crate::slot::{Busy, together};
+use crate::wire::Received;
 
 /// How long a killed worker may take to be gone.
 const DEATH: Duration = Duration::from_secs(10);
@@ -99,7 +100,8 @@ impl Run {
                 self.leftovers.push_back(Event::Output { stream, text });
             }
         }
-        while let Ok(Some(frame)) = self.inbox.take() {
+        while let Ok(Some(received)) = self.inbox.take_arrived().await {
+            let Received::Frame(frame) = received else { continue };
             match frame {
                 FromGuest::Returned(value) => self.claim = Some(Claim::Returned(value)),
                 FromGuest::Threw(thrown) => self.claim = Some(Claim::Threw(thrown)),

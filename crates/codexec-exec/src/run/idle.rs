@@ -3,13 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use codexec_types::{
-    Answer, CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream, ToGuest,
-};
+use codexec_types::{CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Heard, Over, Run, State, heard};
 use crate::watch::Watch;
+use crate::wire::Received;
 
 /// How often a session is looked at while nobody uses it.
 pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
@@ -181,17 +180,17 @@ impl Run {
     }
 
     /// Nobody is there who could answer, and what is said now belongs to no cell.
-    fn accept_idle(&mut self, frame: FromGuest) {
+    fn accept_idle(&mut self, received: Received) {
         let Some(left) = self.questions_left.checked_sub(1) else { return self.babbled() };
         self.questions_left = left;
+        let frame = match received {
+            Received::Frame(frame) | Received::Ask(frame, _) => frame,
+            Received::Refused(id, error) => return self.refuse(id, error),
+        };
         match frame {
             FromGuest::Ask { id, .. } => {
                 let message = "tools can be called while a cell runs, and none does";
-                let error = CallError::new(CallCode::UpstreamError, message);
-                let answer = Answer { id, result: Err(error) };
-                if let Ok(frame) = ToGuest::Answer(answer).encode() {
-                    self.outbox.push(frame);
-                }
+                self.refuse(id, CallError::new(CallCode::UpstreamError, message));
             }
             FromGuest::Output { stream, text } => {
                 if let Some(kept) = &mut self.kept {

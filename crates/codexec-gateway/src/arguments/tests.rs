@@ -1,12 +1,18 @@
-use serde_json::json;
+use serde_json::{Map, json};
 
 use super::*;
 
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
 #[track_caller]
 fn check(schema: Value, args: Value, expected: Result<(), &str>) {
-    let actual = Arguments::new(&schema).check(&schema, &args);
-    assert_eq!(actual, expected.map_err(str::to_owned));
+    let checker = Checker::default();
+    let expected = expected.map_err(str::to_owned);
+    let quickly = match check_quickly(&checker, &schema, &args) {
+        Checked::Wrong(why) => Err(why),
+        Checked::Fine | Checked::Unfinished => Ok(()),
+    };
+    assert_eq!(super::check(&checker, &schema, &args), expected);
+    assert_eq!(quickly, expected);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter};
+use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, weigh_arguments};
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::{Gateway, rounds::call_to_the_end};
+use super::{Gateway, aside::is_large, rounds::call_to_the_end};
 use crate::{
+    arguments::{Checked, check, check_quickly},
     tool::Tool,
     unwrap::unwrap,
     upstream::{Upstream, UpstreamError},
@@ -43,13 +44,23 @@ impl Gateway {
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
         let (tool, result) = self.call_raw(server, tool, args, allowed).await?;
-        let real = tool.name.as_str();
-        let about = |err: CallError| err.about(server.as_str(), real);
+        let rendered = if is_large(&result) {
+            let (gateway, server, tool) = (self.clone(), server.clone(), Arc::clone(&tool));
+            self.work_aside(move || gateway.render(&server, &tool, result)).await?
+        } else {
+            self.render(server, &tool, result)
+        };
+        rendered.map_err(|err| err.about(server.as_str(), &tool.name))
+    }
+
+    /// What a guest gets of a result.
+    fn render(&self, server: &ServerName, tool: &Tool, result: Value) -> Result<Json, CallError> {
         let value = unwrap(result).map_err(|err| {
-            about(CallError::new(CallCode::UpstreamError, format!("{server}.{real}: {err}")))
+            let message = format!("{server}.{}: {err}", tool.name);
+            CallError::new(CallCode::UpstreamError, message)
         })?;
-        self.inner.observed.look(server, &tool, &value);
-        self.bounded(&value).map_err(about)
+        self.inner.observed.look(server, tool, &value);
+        self.bounded(&value)
     }
 
     /// The tool that was meant, and its result as it came.
@@ -69,24 +80,79 @@ impl Gateway {
             checked?;
             return Err(upstream_error(server, &err).about(server.as_str(), tool));
         }
-        let args = arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
+        // THREAT[UP-11]: what waits for a server is counted over all callers, taken apart or not.
+        let weight = weigh_arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
+        let _room = upstream
+            .find_room(weight)
+            .await
+            .map_err(|err| upstream_error(server, &err).about(server.as_str(), tool))?;
         let mut is_second = false;
         loop {
+            let values = self.arguments(args).await;
+            let values = values.map_err(|err| err.about(server.as_str(), tool))?;
             let found = self.usable(&upstream, tool, allowed).await?;
             let real = found.name.as_str();
             let about = |err: CallError| err.about(server.as_str(), real);
-            if let Err(wrong) = found.arguments().check(found.input_schema(), &args) {
-                let message = format!("{server}.{real}: {wrong}");
-                return Err(about(CallError::new(CallCode::InvalidArgs, message)));
-            }
+            let values = self.check_arguments(&found, values).await.map_err(|err| {
+                let message = format!("{server}.{real}: {}", err.message);
+                about(CallError { message, ..err })
+            })?;
             let mut params = CallToolRequestParams::new(real.to_owned());
-            params.arguments = args.as_object().cloned();
+            params.arguments = Some(values);
             match call_to_the_end(&upstream, tool, &found, params, &self.caller).await {
                 // The list in which it was found was an old one.
                 Err(UpstreamError::Outdated) if !is_second => is_second = true,
                 Err(err) => return Err(about(upstream_error(server, &err))),
                 Ok(result) => return Ok((found, result)),
             }
+        }
+    }
+
+    /// The named parameters; nothing at all stands for none.
+    pub(super) async fn arguments(&self, args: &Json) -> Result<Map<String, Value>, CallError> {
+        match self.parse(args).await? {
+            Some(Value::Null) => Ok(Map::new()),
+            Some(Value::Object(args)) => Ok(args),
+            Some(_) | None => {
+                let message = "arguments must be one object of named parameters, like {\"id\": 1}";
+                Err(CallError::new(CallCode::InvalidArgs, message))
+            }
+        }
+    }
+
+    /// Gives the arguments back if they fit. The first part of the work is done at once, which is
+    /// all of it for nearly every call.
+    async fn check_arguments(
+        &self,
+        tool: &Arc<Tool>,
+        args: Map<String, Value>,
+    ) -> Result<Map<String, Value>, CallError> {
+        if tool.is_long() {
+            let tool = Arc::clone(tool);
+            self.work_aside(move || {
+                tool.written_schema();
+            })
+            .await?;
+        }
+        let args = Value::Object(args);
+        let wrong = |why: String| CallError::new(CallCode::InvalidArgs, why);
+        let args = match check_quickly(&self.inner.checker, tool.written_schema(), &args) {
+            Checked::Fine => args,
+            Checked::Wrong(why) => return Err(wrong(why)),
+            Checked::Unfinished => {
+                let (inner, tool) = (Arc::clone(&self.inner), Arc::clone(tool));
+                let check = move || {
+                    let checked = check(&inner.checker, tool.written_schema(), &args);
+                    (checked, args)
+                };
+                let (checked, args) = self.work_aside(check).await?;
+                checked.map_err(wrong)?;
+                args
+            }
+        };
+        match args {
+            Value::Object(args) => Ok(args),
+            _ => Ok(Map::new()),
         }
     }
 
@@ -133,18 +199,6 @@ async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamErro
         // It is known by what it had, whatever keeps it from starting now.
         Err(_) if listing.is_some() => Ok(()),
         Err(err) => Err(err),
-    }
-}
-
-/// Nothing at all stands for no arguments.
-pub(super) fn arguments(args: &Json) -> Result<Value, CallError> {
-    match args.to_value() {
-        Ok(Value::Null) => Ok(Value::Object(Map::new())),
-        Ok(args @ Value::Object(_)) => Ok(args),
-        Ok(_) | Err(_) => {
-            let message = "arguments must be one object of named parameters, like {\"id\": 1}";
-            Err(CallError::new(CallCode::InvalidArgs, message))
-        }
     }
 }
 

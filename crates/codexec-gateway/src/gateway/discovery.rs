@@ -6,15 +6,13 @@ use codexec_types::{
     CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind, ToolPattern,
 };
 use futures::future::join_all;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Gateway;
 use crate::{
     Voice,
-    catalogue::Entry,
-    catalogue::find_server,
-    help,
+    catalogue::{Catalogue, Entry},
     upstream::{State, Upstream},
 };
 
@@ -93,18 +91,30 @@ impl Gateway {
         let only = only.map(|only| allowed.clone().narrowed_by(vec![only]));
         let mut reply = self.gather(only.as_ref().unwrap_or(allowed)).await;
         let catalogue = self.catalogue().await;
+        let (gateway, query, allowed) = (self.clone(), query.clone(), allowed.clone());
+        let find = move || gateway.find(&catalogue, &query, server.as_ref(), &allowed, voice);
+        reply.tools = self.work_aside(find).await?;
+        Ok(reply)
+    }
+
+    fn find(
+        &self,
+        catalogue: &Catalogue,
+        query: &SearchQuery,
+        server: Option<&ServerName>,
+        allowed: &ToolFilter,
+        voice: Voice,
+    ) -> Vec<ToolInfo> {
         let is_wanted = |entry: &&Entry| {
-            server.as_ref().is_none_or(|server| *server == entry.server)
-                && entry.tool.hints.is(query.kind)
+            server.is_none_or(|server| *server == entry.server) && entry.tool.hints.is(query.kind)
         };
         let limit = query.limit.clamp(1, MAX_RESULTS);
         let show = |entry: &Entry| self.info(entry, query.detail, voice);
-        reply.tools = if query.text.trim().is_empty() {
+        if query.text.trim().is_empty() {
             catalogue.all(allowed).filter(is_wanted).take(limit).map(show).collect()
         } else {
             catalogue.search(&query.text, allowed).filter(is_wanted).take(limit).map(show).collect()
-        };
-        Ok(reply)
+        }
     }
 
     /// All tools, in order.
@@ -123,7 +133,12 @@ impl Gateway {
         voice: Voice,
     ) -> Result<ToolInfo, CallError> {
         let entry = self.entry(name, allowed).await?;
-        let mut info = self.info(&entry, Detail::Full, voice);
+        let gateway = self.clone();
+        self.work_aside(move || gateway.define(&entry, voice)).await
+    }
+
+    fn define(&self, entry: &Entry, voice: Voice) -> ToolInfo {
+        let mut info = self.info(entry, Detail::Full, voice);
         let (server, tool) = (entry.server.as_str(), &entry.tool);
         let types = tool.types(info.observed_output.as_ref());
         let declaration = || types.declaration(voice, server, &tool.name, &tool.summary());
@@ -132,7 +147,7 @@ impl Gateway {
             Voice::Python => info.python = Some(declaration()),
             Voice::Bash => {}
         }
-        Ok(info)
+        info
     }
 
     pub(super) async fn tool_names(
@@ -140,43 +155,13 @@ impl Gateway {
         server: &str,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let names: Vec<Value> = self
-            .entries_of(server, allowed)
-            .await?
-            .iter()
-            .map(|entry| entry.tool.name.as_str().into())
-            .collect();
-        self.bounded(&Value::Array(names))
-    }
-
-    pub(super) async fn discover(
-        &self,
-        words: &[String],
-        allowed: &ToolFilter,
-    ) -> Result<Json, CallError> {
-        self.gather(allowed).await;
-        let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-        let catalogue = self.catalogue().await;
-        let found: Vec<Value> = catalogue
-            .all(allowed)
-            .filter(|entry| words.is_empty() || occurs(&words, entry))
-            .map(|entry| {
-                let mut tool = json!({
-                    "name": format!("mcp__{}__{}", entry.server, entry.tool.name),
-                    "server": entry.server.as_str(),
-                    "tool": entry.tool.name,
-                    "description": entry.tool.description,
-                    "parameters": entry.tool.input_schema(),
-                });
-                if let (Some(schema), Some(tool)) =
-                    (entry.tool.output_schema(), tool.as_object_mut())
-                {
-                    tool.insert("outputSchema".to_owned(), schema.clone());
-                }
-                tool
-            })
-            .collect();
-        self.bounded(&Value::Array(found))
+        let entries = self.entries_of(server, allowed).await?;
+        let gateway = self.clone();
+        let list = move || {
+            let names = entries.iter().map(|entry| entry.tool.name.as_str().into());
+            gateway.bounded(&Value::Array(names.collect()))
+        };
+        self.work_aside(list).await?
     }
 
     pub(super) async fn search_for_guest(
@@ -186,48 +171,10 @@ impl Gateway {
         voice: Voice,
     ) -> Result<Json, CallError> {
         let reply = self.search_as(query, allowed, voice).await?;
-        self.bounded(&serde_json::to_value(reply.tools).unwrap_or_default())
+        self.rendered(reply.tools).await
     }
 
-    pub(super) async fn help(
-        &self,
-        name: Option<&str>,
-        allowed: &ToolFilter,
-        voice: Voice,
-    ) -> Result<Json, CallError> {
-        let observed = |entry: &Entry| self.inner.observed.schema(&entry.server, &entry.tool);
-        let text = match name {
-            None => self.overview(allowed, voice).await,
-            Some(name) if find_server(name, &self.fleet().names).is_some() => {
-                let entries = self.entries_of(name, allowed).await?;
-                let entries: Vec<_> =
-                    entries.iter().map(|entry| (entry, observed(entry))).collect();
-                help::server(voice, name, &entries)
-            }
-            Some(name) => {
-                let entry = self.entry(name, allowed).await?;
-                help::tool(voice, &entry, observed(&entry).as_ref())
-            }
-        };
-        self.bounded(&Value::String(text))
-    }
-
-    async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> String {
-        self.gather(allowed).await;
-        let catalogue = self.catalogue().await;
-        let health = self.health();
-        let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
-        help::overview(
-            voice,
-            servers.map(|server| {
-                let tools =
-                    catalogue.all(allowed).filter(|entry| entry.server.as_str() == server.name);
-                (server, tools.count())
-            }),
-        )
-    }
-
-    async fn entries_of(
+    pub(super) async fn entries_of(
         &self,
         server: &str,
         allowed: &ToolFilter,
@@ -237,7 +184,11 @@ impl Gateway {
             self.listed(&upstream).await?;
         }
         let catalogue = self.catalogue().await;
-        Ok(catalogue.all(allowed).filter(|entry| entry.server == server).cloned().collect())
+        let allowed = allowed.clone();
+        let list = move || {
+            catalogue.all(&allowed).filter(|entry| entry.server == server).cloned().collect()
+        };
+        self.work_aside(list).await
     }
 
     /// Waits for a list, if there is none yet.
@@ -251,7 +202,7 @@ impl Gateway {
         }
     }
 
-    async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
+    pub(super) async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
         let (server, tool) = self.pair(name, allowed).await?;
         let Some(upstream) = self.upstream(&server) else {
             return Err(self.no_tool(&server, &tool, allowed));
@@ -330,10 +281,4 @@ fn unlisted(server: &ServerName, state: &State) -> CallError {
         }
     };
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {why}"))
-}
-
-fn occurs(words: &[String], entry: &Entry) -> bool {
-    let name = format!("mcp__{}__{}", entry.server, entry.tool.name).to_lowercase();
-    let description = entry.tool.description.to_lowercase();
-    words.iter().any(|word| name.contains(word) || description.contains(word))
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Gateway,
-    call::{arguments, shown, upstream_error},
+    call::{shown, upstream_error},
 };
 use crate::{
     clean::{clean, cut},
@@ -149,7 +149,7 @@ impl Gateway {
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
         let server = self.server(server, allowed)?;
-        let params = json!({ "name": name, "arguments": arguments(args)? });
+        let params = json!({ "name": name, "arguments": self.arguments(args).await? });
         let what = format!("prompt {:?}", shown(name));
         let mut result = self.ask(&server, "prompts/get", params, &what).await?;
         if let Some(result) = result.as_object_mut() {

@@ -28,7 +28,6 @@ impl Client {
             Value::Object(params) => params,
             _ => Map::new(),
         };
-        self.news.sign();
         tokio::select! {
             answer = self.news.callers.ask(params) => answer,
             () = context.ct.cancelled() => crate::caller::cancelled(),
@@ -60,7 +59,6 @@ impl ClientHandler for Client {
         let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
         let progress = Progress::new(told.progress, told.total, told.message.as_deref());
         self.news.progress.tell(token, progress);
-        self.news.sign();
     }
 
     async fn create_elicitation(

@@ -1,12 +1,6 @@
 //! One running server: requests to it, and its end.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use codexec_types::ServerName;
 use rmcp::{
@@ -64,14 +58,6 @@ pub(super) struct News {
     pub(super) progress: Arc<Listeners>,
     /// Whom it may ask something.
     pub(super) callers: Arc<Callers>,
-    signs: Arc<AtomicU64>,
-}
-
-impl News {
-    /// It has said something to the point.
-    pub(super) fn sign(&self) {
-        self.signs.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// How long an answer may take.
@@ -135,11 +121,6 @@ impl Connection {
         self.gone.cancelled().await;
     }
 
-    /// How often it has shown that it lives.
-    pub(super) fn signs(&self) -> u64 {
-        self.news.signs.load(Ordering::Relaxed)
-    }
-
     pub(super) fn changes(&self) -> &Changes {
         &self.news.changes
     }
@@ -167,10 +148,13 @@ impl Connection {
         match call.send(&params.name, params.arguments.as_ref()) {
             Ok(()) => {}
             Err(SendError::Closed) => return Err(self.ended().await),
-            Err(err @ (SendError::Backlog | SendError::Unwritable(_))) => {
+            Err(SendError::Backlog) => return Err(UpstreamError::Backlog),
+            Err(err @ SendError::Unwritable(_)) => {
                 return Err(UpstreamError::Unreachable(err.to_string()));
             }
         }
+        // The line is on its way; what it was made from need not wait for the answer.
+        drop(params);
         let answer = tokio::select! {
             biased;
             answer = call.answer() => answer,
@@ -180,7 +164,6 @@ impl Connection {
             }
         };
         let Some(answer) = answer else { return Err(self.ended().await) };
-        self.news.sign();
         answer.map_err(|error| refusal(error.code, &error.message))
     }
 
@@ -223,9 +206,6 @@ impl Connection {
         pending.id = None;
         if let Some(trouble) = self.trouble(&id) {
             return Err(trouble);
-        }
-        if matches!(answer, Some(Ok(_) | Err(ServiceError::McpError(_)))) {
-            self.news.sign();
         }
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),

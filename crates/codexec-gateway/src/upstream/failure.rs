@@ -30,6 +30,8 @@ pub(crate) enum UpstreamError {
     Ended(String),
     #[error("it could not be asked: {0}")]
     Unreachable(String),
+    #[error("it does not read what it is sent, and no more can wait for it; try again later")]
+    Backlog,
     #[error("it is busy and asks to be left alone; try again in {} s", seconds(*.retry_after))]
     Busy { retry_after: Duration },
     #[error("it failed {failures} times in a row, at last: {reason}; try again in {retry_s} s")]
@@ -75,6 +77,7 @@ impl UpstreamError {
             | UpstreamError::Probed { .. }
             | UpstreamError::Crowded { .. }
             | UpstreamError::Stuck { .. }
+            | UpstreamError::Backlog
             | UpstreamError::Unlisted
             | UpstreamError::Outdated
             | UpstreamError::ShutDown => Verdict::Unknown,

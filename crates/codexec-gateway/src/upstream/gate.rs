@@ -16,11 +16,16 @@ use crate::{Narrow, Settings};
 /// Calls that a server may have under way however busy the others are: servers that hang can
 /// use up what all share, but not what each has for itself.
 const OWN: usize = 4;
+/// What the arguments of all calls that are with one server, or wait for it, may weigh.
+const ROOM_KIB: u32 = 24 << 10;
+/// Lighter ones are bounded by their number.
+const LIGHT_BYTES: usize = 16 << 10;
 
 pub(crate) struct Gate {
     places: Semaphore,
     size: usize,
     own: Semaphore,
+    room: Semaphore,
     queue: usize,
     patience: Duration,
     waiting: AtomicUsize,
@@ -44,6 +49,7 @@ impl Gate {
             places: Semaphore::new(size),
             size,
             own: Semaphore::new(OWN),
+            room: Semaphore::new(ROOM_KIB as usize),
             queue: settings.queue,
             patience: settings.queue_wait,
             waiting: AtomicUsize::new(0),
@@ -87,6 +93,18 @@ impl Gate {
             }
         };
         self.queued(either).await
+    }
+
+    /// Room for arguments of this weight; `None` where they need none.
+    pub(crate) async fn room(&self, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, Crowded> {
+        if bytes <= LIGHT_BYTES {
+            return Ok(None);
+        }
+        let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB).min(ROOM_KIB);
+        if let Ok(room) = self.room.try_acquire_many(kib) {
+            return Ok(Some(room));
+        }
+        self.queued(self.room.acquire_many(kib)).await.map(Some)
     }
 
     async fn queued<T, E>(&self, turn: impl Future<Output = Result<T, E>>) -> Result<T, Crowded> {

@@ -74,10 +74,26 @@ impl InFlight {
     }
 }
 
+/// What stands in one line, taken apart.
+pub(super) type Parsed = serde_json::Result<Value>;
+
+pub(super) fn parse(line: &[u8]) -> Parsed {
+    lenient_json(line.trim_ascii())
+}
+
 /// The messages in one line; `None` when it is junk.
 pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
+    read_parsed(line, parse(line), in_flight)
+}
+
+/// The same, where the line is taken apart already.
+pub(super) fn read_parsed(
+    line: &[u8],
+    parsed: Parsed,
+    in_flight: &mut InFlight,
+) -> Option<Vec<Message>> {
     let line = line.trim_ascii();
-    match lenient_json(line) {
+    match parsed {
         Ok(Value::Array(batch)) => Some(
             batch.into_iter().filter_map(|value| message(value, in_flight)).flatten().collect(),
         ),

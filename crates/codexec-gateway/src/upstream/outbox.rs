@@ -13,7 +13,7 @@ use super::process::Life;
 
 /// What may wait for a server that does not read.
 const QUEUED_LINES: usize = 1_024;
-const QUEUED_BYTES: usize = 32 << 20;
+const QUEUED_BYTES: usize = 12 << 20;
 /// Of those, what we would rather lose than keep a call from its turn.
 const OFFERED_LINES: usize = 64;
 
@@ -31,6 +31,13 @@ struct State {
     written: usize,
     bytes: usize,
     is_closing: bool,
+}
+
+impl State {
+    /// THREAT[UP-11]: whether a line of this length is more than may wait.
+    fn is_full(&self, bytes: usize) -> bool {
+        self.lines.len() >= QUEUED_LINES || self.bytes + bytes > QUEUED_BYTES
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +61,10 @@ impl Outbox {
     }
 
     pub(super) fn send(&self, message: &impl serde::Serialize) -> Result<(), SendError> {
+        // Not even made, where it could not wait.
+        if self.lock().is_full(0) {
+            return Err(SendError::Backlog);
+        }
         let mut line = serde_json::to_vec(message).map_err(SendError::Unwritable)?;
         line.push(b'\n');
         self.push(line)
@@ -77,7 +88,7 @@ impl Outbox {
         self.more.notify_one();
     }
 
-    fn push(&self, line: Vec<u8>) -> Result<(), SendError> {
+    fn push(&self, mut line: Vec<u8>) -> Result<(), SendError> {
         let mut state = self.lock();
         let pipe = state.pipe.clone().filter(|_| !state.is_closing).ok_or(SendError::Closed)?;
         let mut written = 0;
@@ -88,9 +99,10 @@ impl Outbox {
                 Err(err) if err.kind() == io::ErrorKind::WouldBlock => {}
                 Err(_) => return Err(SendError::Closed),
             }
-        } else if state.lines.len() >= QUEUED_LINES || state.bytes + line.len() > QUEUED_BYTES {
+        } else if state.is_full(line.len()) {
             return Err(SendError::Backlog);
         }
+        line.shrink_to_fit();
         if state.lines.is_empty() {
             state.written = written;
         }

@@ -10,12 +10,17 @@ use rmcp::{
     service::TxJsonRpcMessage,
     transport::Transport,
 };
-use tokio::{io::AsyncReadExt, process::ChildStdout, time::timeout};
+use tokio::{
+    io::AsyncReadExt,
+    process::ChildStdout,
+    task::{JoinHandle, spawn_blocking},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     connection::News,
-    incoming::{InFlight, Message, read, too_long},
+    incoming::{InFlight, Message, Parsed, parse, read_parsed, too_long},
     lane::Lane,
     outbox::{Outbox, SendError},
     process::Life,
@@ -26,6 +31,8 @@ use super::{
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
 const READ_BYTES: usize = 32 << 10;
+/// A longer line is taken apart beside the event loop.
+const LONG_BYTES: usize = 64 << 10;
 /// What reading the rest of an ended process may take.
 const LAST_READ: Duration = Duration::from_millis(50);
 
@@ -37,6 +44,8 @@ pub(super) struct Stdio {
     lines: LineBuffer,
     line_bytes: usize,
     ready: VecDeque<Message>,
+    /// A long line that is being taken apart. What came after it waits.
+    parsing: Option<JoinHandle<(Vec<u8>, Parsed)>>,
     in_flight: InFlight,
     junk_lines: u32,
     junk_bytes: u64,
@@ -60,6 +69,7 @@ impl Stdio {
             lines: LineBuffer::new(line_bytes),
             line_bytes,
             ready: VecDeque::new(),
+            parsing: None,
             in_flight: InFlight::new(lane.waiting.clone(), Theirs::new(news)),
             junk_lines: 0,
             junk_bytes: 0,
@@ -105,21 +115,24 @@ impl Stdio {
         self.in_flight.theirs.answered(&id);
     }
 
-    /// Takes what was read and turns it into messages; `false` when the junk is too much.
-    fn take(&mut self, length: usize) -> bool {
-        let read_bytes = self.chunk.get(..length).unwrap_or_default();
-        self.lines.push(read_bytes);
+    /// Turns the lines that have come into messages, up to one that takes long to take apart;
+    /// `false` when the junk is too much.
+    fn take_lines(&mut self) -> bool {
         self.in_flight.theirs.refresh();
-        while let Some(line) = self.lines.next_line() {
+        while self.parsing.is_none()
+            && let Some(line) = self.lines.next_line()
+        {
             match line {
-                Line::Whole(line) => match read(&line, &mut self.in_flight) {
-                    Some(messages) => {
-                        self.junk_lines = 0;
-                        self.junk_bytes = 0;
-                        self.ready.extend(messages);
-                    }
-                    None => self.junk(line.len()),
-                },
+                Line::Whole(line) if line.len() > LONG_BYTES => {
+                    self.parsing = Some(spawn_blocking(move || {
+                        let parsed = parse(&line);
+                        (line, parsed)
+                    }));
+                }
+                Line::Whole(line) => {
+                    let parsed = parse(&line);
+                    self.take_line(&line, parsed);
+                }
                 // One long line is its callers' loss, not a reason to give up on the server.
                 Line::TooLong { head } => {
                     self.junk(self.line_bytes);
@@ -135,6 +148,27 @@ impl Stdio {
             self.life.condemn("its output is not MCP");
         }
         is_bearable
+    }
+
+    fn take_line(&mut self, line: &[u8], parsed: Parsed) {
+        match read_parsed(line, parsed, &mut self.in_flight) {
+            Some(messages) => {
+                self.junk_lines = 0;
+                self.junk_bytes = 0;
+                self.ready.extend(messages);
+            }
+            None => self.junk(line.len()),
+        }
+    }
+
+    /// What came of a long line, when it is taken apart. Cancel-safe.
+    async fn finish_line(&mut self) {
+        let Some(parsing) = &mut self.parsing else { return };
+        let parsed = parsing.await;
+        self.parsing = None;
+        if let Ok((line, parsed)) = parsed {
+            self.take_line(&line, parsed);
+        }
     }
 
     fn junk(&mut self, bytes: usize) {
@@ -160,6 +194,14 @@ impl Transport<RoleClient> for Stdio {
             if let Some(message) = self.ready.pop_front() {
                 return Some(message);
             }
+            if self.parsing.is_some() {
+                self.finish_line().await;
+                if !self.take_lines() {
+                    self.gone.cancel();
+                    return None;
+                }
+                continue;
+            }
             let read = tokio::select! {
                 biased;
                 read = self.stdout.read(&mut self.chunk) => read,
@@ -170,7 +212,10 @@ impl Transport<RoleClient> for Stdio {
             };
             let goes_on = match read {
                 Ok(0) | Err(_) => false,
-                Ok(length) => self.take(length),
+                Ok(length) => {
+                    self.lines.push(self.chunk.get(..length).unwrap_or_default());
+                    self.take_lines()
+                }
             };
             if !goes_on {
                 self.gone.cancel();

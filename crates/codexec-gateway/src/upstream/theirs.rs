@@ -64,7 +64,6 @@ impl Theirs {
             }
             (None, "notifications/progress") => {
                 if let Some((token, progress)) = message.get("params").and_then(Progress::read) {
-                    self.news.sign();
                     self.news.progress.tell(token, progress);
                 }
                 Fate::Done

@@ -240,13 +240,14 @@ async fn exposed_scripts_are_told_with_their_parameters() {
     let exposed = kit.library.exposed().await.unwrap();
     assert_eq!(exposed.len(), 1);
     assert_eq!((exposed[0].name.as_str(), &exposed[0].parameters), ("tool", &Some(schema)));
-    let wrong = kit.library.check_input(&exposed[0], &json!({"path": 5})).unwrap_err();
+    let input = |value: Value| Json::from_value(&value);
+    let wrong = kit.library.check_input(&exposed[0], &input(json!({"path": 5}))).await.unwrap_err();
     assert_eq!(
         wrong.to_string(),
         "the input does not fit the parameters of \"tool\": `input.path`: 5 is not of type \
          \"string\"; parameters: path"
     );
-    kit.library.check_input(&exposed[0], &json!({"path": "x"})).unwrap();
+    kit.library.check_input(&exposed[0], &input(json!({"path": "x"}))).await.unwrap();
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ fn schema() -> Value {
 
 #[track_caller]
 fn wrong(input: &Value, said: &str) {
-    let wrong = check(&schema(), input).unwrap_err();
+    let wrong = check(&Checker::default(), &schema(), input).unwrap_err();
     assert_eq!(wrong.first().map(String::as_str), Some(said));
     let all = "parameters: path (required), pages, mode";
     assert_eq!(wrong.last().map(String::as_str), Some(all));
@@ -25,7 +25,8 @@ fn wrong(input: &Value, said: &str) {
 
 #[test]
 fn what_is_wrong_is_named_with_its_place_and_what_is_allowed() {
-    check(&schema(), &json!({"path": "a", "pages": [1], "mode": "safe"})).unwrap();
+    check(&Checker::default(), &schema(), &json!({"path": "a", "pages": [1], "mode": "safe"}))
+        .unwrap();
     wrong(&json!({}), "`input.path` is missing");
     wrong(&json!(null), "`input`: null is not of type \"object\"");
     wrong(&json!({"path": 1}), "`input.path`: 1 is not of type \"string\"");
@@ -40,8 +41,20 @@ fn what_is_wrong_is_named_with_its_place_and_what_is_allowed() {
 #[test]
 fn a_message_has_an_end_and_nothing_invisible() {
     let input = json!({"path": "a", "mode": "\u{202e}".repeat(9_000) + &"x".repeat(9_000)});
-    let wrong = check(&schema(), &input).unwrap_err().join(" ");
+    let wrong = check(&Checker::default(), &schema(), &input).unwrap_err().join(" ");
     assert!(wrong.len() < 1_000 && !wrong.contains('\u{202e}'), "{wrong}");
+}
+
+#[test]
+fn scr_5_an_input_that_would_be_checked_for_minutes_is_refused() {
+    let all: Vec<Value> =
+        (0..4_000).map(|n| json!({"not": {"required": [format!("a{n}")]}})).collect();
+    let items = json!({"type": "array", "items": {"allOf": all}});
+    let schema = json!({"type": "object", "properties": {"list": items}});
+    examine_parameters(&schema).unwrap();
+    let input = json!({"list": vec![json!({"b": 1}); 100_000]});
+    let wrong = check(&Checker::default(), &schema, &input).unwrap_err();
+    assert!(wrong[0].starts_with("`input` is too much work"), "{wrong:?}");
 }
 
 #[test]
@@ -69,7 +82,7 @@ fn scr_5_a_schema_that_works_without_end_or_looks_elsewhere_is_refused() {
         deep,
         doubling,
     ] {
-        let refused = validator(&bad).map(|_| ()).unwrap_err();
+        let refused = examine_parameters(&bad).unwrap_err();
         assert!(!refused.is_empty(), "{bad}");
     }
 }

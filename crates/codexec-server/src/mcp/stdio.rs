@@ -1,28 +1,40 @@
 //! The client's pipe: bounded lines in, whole lines out, an answer to everything.
 
 use std::io;
+use std::sync::Arc;
 
 use codexec_types::{Line, LineBuffer, first_field};
 use rmcp::RoleServer;
+use rmcp::model::{JsonRpcMessage, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::{StdioReader, StdioWriter, Transport, stdio_pipes};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// THREAT[CL-1]: a longer line is dropped while it arrives.
 const MAX_LINE_BYTES: usize = 8 << 20;
 const READ_BYTES: usize = 64 << 10;
-/// Lines that wait to be written.
+/// Lines that wait to be written, and what they may hold together.
 const QUEUE: usize = 256;
+const QUEUE_KIB: u32 = 32 << 10;
+/// With more lines waiting, the client is slow, and does not hear how far its calls are.
+const FEW: usize = 8;
+
+/// A line that waits, and its part of the room that all of them have.
+struct Waiting {
+    line: Vec<u8>,
+    _room: OwnedSemaphorePermit,
+}
 
 pub(super) struct ClientPipe {
     reader: StdioReader,
     buffer: LineBuffer,
     read: Vec<u8>,
-    lines: Option<mpsc::Sender<Vec<u8>>>,
+    lines: Option<mpsc::Sender<Waiting>>,
+    room: Arc<Semaphore>,
     writer: Option<JoinHandle<()>>,
     /// Cancelled when the client has closed its end.
     left: CancellationToken,
@@ -38,6 +50,7 @@ impl ClientPipe {
             buffer: LineBuffer::new(MAX_LINE_BYTES),
             read: Vec::with_capacity(READ_BYTES),
             lines: Some(lines),
+            room: Arc::new(Semaphore::new(QUEUE_KIB as usize)),
             writer: Some(tokio::spawn(write(writer, queue))),
             left,
         }
@@ -68,7 +81,7 @@ impl ClientPipe {
             let mut line = message.to_string().into_bytes();
             line.push(b'\n');
             // A client that is gone is noticed by reading.
-            let _ = lines.send(line).await;
+            let _ = queue(lines, &self.room, line).await;
         }
     }
 }
@@ -80,13 +93,16 @@ impl Transport<RoleServer> for ClientPipe {
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let line = serde_json::to_vec(&item);
-        let lines = self.lines.clone();
+        let (lines, room) = (self.lines.clone(), Arc::clone(&self.room));
+        // THREAT[ORD-5]: a client that reads slowly hears the last word later, and no other.
+        let is_slow = lines.as_ref().is_some_and(|lines| lines.capacity() + FEW < QUEUE);
+        let line = (!(is_slow && is_progress(&item))).then(|| serde_json::to_vec(&item));
         async move {
+            let Some(line) = line else { return Ok(()) };
             let mut line = line?;
             line.push(b'\n');
             let lines = lines.ok_or(io::ErrorKind::BrokenPipe)?;
-            lines.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+            queue(&lines, &room, line).await
         }
     }
 
@@ -117,8 +133,24 @@ impl Transport<RoleServer> for ClientPipe {
     }
 }
 
-async fn write(mut writer: StdioWriter, mut queue: mpsc::Receiver<Vec<u8>>) {
-    while let Some(line) = queue.recv().await {
+async fn queue(
+    lines: &mpsc::Sender<Waiting>,
+    room: &Arc<Semaphore>,
+    line: Vec<u8>,
+) -> io::Result<()> {
+    let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+    let kib = u32::try_from(line.len() >> 10).unwrap_or(QUEUE_KIB).clamp(1, QUEUE_KIB);
+    let room = Arc::clone(room).acquire_many_owned(kib).await.map_err(|_| gone())?;
+    lines.send(Waiting { line, _room: room }).await.map_err(|_| gone())
+}
+
+fn is_progress(item: &TxJsonRpcMessage<RoleServer>) -> bool {
+    let JsonRpcMessage::Notification(told) = item else { return false };
+    matches!(told.notification, ServerNotification::ProgressNotification(_))
+}
+
+async fn write(mut writer: StdioWriter, mut queue: mpsc::Receiver<Waiting>) {
+    while let Some(Waiting { line, _room }) = queue.recv().await {
         if writer.write_all(&line).await.is_err() || writer.flush().await.is_err() {
             return;
         }

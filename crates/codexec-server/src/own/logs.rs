@@ -89,7 +89,9 @@ impl App {
             false => store.get_of(&id, &client.principal).await?,
         };
         let execution = execution.ok_or_else(missing)?;
-        Ok(whole(&execution, self.budget_of(client)))
+        let budget = self.budget_of(client);
+        let write = move || whole(&execution, budget);
+        self.gateway.work_aside(write).await.map_err(|err| OwnError::new("INTERNAL", err.message))
     }
 }
 

@@ -133,8 +133,7 @@ impl App {
         client: &Client,
     ) -> Result<Execution, OwnError> {
         let script = self.scripts.get(name, version).await?;
-        let input: Value = serde_json::from_str(wanted.input.text()).unwrap_or(Value::Null);
-        self.scripts.check_input(&script.meta, &input)?;
+        self.scripts.check_input(&script.meta, &wanted.input).await?;
         wanted.language = script.meta.language;
         let session = match session {
             Some(handle) => {

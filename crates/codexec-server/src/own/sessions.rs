@@ -193,6 +193,11 @@ impl App {
         }
         let cells: Vec<_> =
             session.recorded()?.iter().map(|cell| crate::Recorded::clone(cell)).collect();
+        if let Some(inside) = &client.inside {
+            let bytes = cells.iter().map(crate::Recorded::bytes).sum::<usize>();
+            let taken = inside.allowance.take(bytes as u64);
+            taken.map_err(|err| OwnError::new("KEPT_LIMIT", err.message))?;
+        }
         let snapshot = Snapshot {
             name: name.clone(),
             principal: client.principal.clone(),

@@ -1,5 +1,6 @@
 //! What is needed to run a session's cells again: their code, and what they were answered.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use codexec_types::{Ask, CallCode, CallError, Json};
@@ -9,7 +10,9 @@ use super::lock;
 use crate::SnapshotError;
 
 /// No session's record is longer.
-pub(crate) const MAX_RECORD_BYTES: usize = 64 << 20;
+pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
+/// What an answer costs beside its texts.
+const ANSWER_BYTES: usize = 128;
 
 /// A cell that succeeded, with everything it was answered, in the order of asking.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -18,13 +21,16 @@ pub struct Recorded {
     pub input: Json,
     pub args: Vec<String>,
     answers: Vec<(Ask, Result<Json, CallError>)>,
+    /// Of code, input and answers, also where they were too many to be kept.
+    #[serde(skip)]
+    bytes: usize,
 }
 
 /// A cell that runs again, answered from the record and from nowhere else.
 pub(crate) struct Replay {
     pub(crate) recorded: Recorded,
     /// Which answers were given again.
-    used: Mutex<Vec<usize>>,
+    used: Mutex<HashSet<usize>>,
 }
 
 /// What a session has kept up to now.
@@ -36,20 +42,31 @@ pub(super) struct Recording {
 
 impl Recorded {
     pub(crate) fn new(code: String, input: Json, args: Vec<String>) -> Recorded {
-        Recorded { code, input, args, answers: Vec::new() }
+        let bytes = code.len() + input.text().len();
+        Recorded { code, input, args, answers: Vec::new(), bytes }
     }
 
+    /// THREAT[ORD-4]: what a cell was answered is counted while it runs. With too much of it the
+    /// cell cannot be run again, and nothing of it is held.
     pub(crate) fn push(&mut self, ask: Ask, result: Result<Json, CallError>) {
-        self.answers.push((ask, result));
-    }
-
-    fn bytes(&self) -> usize {
-        let answer = |result: &Result<Json, CallError>| match result {
+        let answer = match &result {
             Ok(json) => json.text().len(),
             Err(error) => error.message.len(),
         };
-        let answers = self.answers.iter().map(|(ask, result)| ask.weight_bytes() + answer(result));
-        self.code.len() + self.input.text().len() + answers.sum::<usize>()
+        self.bytes = self.bytes.saturating_add(ask.text_bytes() + answer + ANSWER_BYTES);
+        if self.has_room() {
+            self.answers.push((ask, result));
+        } else {
+            self.answers = Vec::new();
+        }
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        self.bytes <= MAX_RECORD_BYTES
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -68,7 +85,7 @@ impl Replay {
                            reaches no server; open a new session instead";
             return Err(CallError::new(CallCode::UpstreamError, message));
         };
-        used.push(at);
+        used.insert(at);
         result.clone()
     }
 }
@@ -90,5 +107,46 @@ impl Recording {
         } else {
             Ok(self.cells.clone())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask() -> Ask {
+        Ask::Help { name: None }
+    }
+
+    #[test]
+    fn ord_4_a_cell_that_was_answered_too_much_holds_nothing_and_ends_the_recording() {
+        let mut cell = Recorded::new("1".to_owned(), Json::null(), Vec::new());
+        let answer = Json::from_value(&"x".repeat(1 << 20).into());
+        for _ in 0..64 {
+            cell.push(ask(), Ok(answer.clone()));
+            let held: usize = cell
+                .answers
+                .iter()
+                .filter_map(|(_, result)| Some(result.as_ref().ok()?.text().len()))
+                .sum();
+            assert!(held <= MAX_RECORD_BYTES, "{held}");
+        }
+        assert!(cell.answers.is_empty() && !cell.has_room());
+        let mut recording = Recording::default();
+        recording.push(cell);
+        assert!(matches!(recording.cells(), Err(SnapshotError::TooLong)));
+    }
+
+    #[test]
+    fn each_answer_is_given_once_and_in_order() {
+        let mut cell = Recorded::new(String::new(), Json::null(), Vec::new());
+        for number in 0..3 {
+            cell.push(ask(), Ok(Json::from_value(&number.into())));
+        }
+        let replay = Replay::new(cell);
+        let given: Vec<String> =
+            (0..3).map(|_| replay.answer(&ask()).expect("recorded").text().to_owned()).collect();
+        assert_eq!(given, ["0", "1", "2"]);
+        assert!(replay.answer(&ask()).is_err());
     }
 }

@@ -35,3 +35,15 @@ fn brg_1_a_guest_cannot_say_what_only_the_host_knows() {
         assert_eq!(FromGuest::decode(forged.as_bytes()), Err(FrameError::Malformed), "{forged}");
     }
 }
+
+#[test]
+fn ord_1_of_a_million_words_only_as_many_are_held_as_show_that_they_are_too_many() {
+    let words = vec![r#""a""#; 1_000_000].join(",");
+    let frame = format!(r#"{{"ask":{{"id":1,"ask":{{"discover":{{"words":[{words}]}}}}}}}}"#);
+    let Ok(FromGuest::Ask { ask: Ask::Discover { words }, .. }) =
+        FromGuest::decode(frame.as_bytes())
+    else {
+        panic!("an ask");
+    };
+    assert_eq!(words.len(), crate::bounds::MAX_WORDS + 1);
+}

@@ -7,6 +7,7 @@
     reason = "test helpers are not test functions to clippy"
 )]
 
+mod asks;
 mod attacks;
 mod bad_input;
 mod cli;

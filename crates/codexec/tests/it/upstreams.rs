@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::attacks::host::{memory_kib, within};
 use crate::startup::python;
-use crate::support::{Client, PATIENCE};
+use crate::support::{Client, PATIENCE, keep_settings};
 
 const SCRIPTED: &str = include_str!("../../../codexec-gateway/tests/scripted.py");
 /// What codexec may grow by, whatever an upstream sends.
@@ -128,12 +128,15 @@ fn up_9_five_failures_open_the_breaker_and_one_probe_goes_through() {
     let log = folder.path().join("log");
     let received = |log: &Path| std::fs::read_to_string(log).unwrap_or_default().lines().count();
     let plan = json!({"tools": ["flaky", "echo"], "flaky": 5, "log": log});
-    let mut client = Client::start(&json!({"bad": scripted(&plan), "good": scripted(&json!({}))}));
+    let servers = json!({"bad": scripted(&plan), "good": scripted(&json!({}))});
+    let mut client = Client::with(&servers, |command| {
+        let home = command.get_current_dir().expect("set").to_owned();
+        keep_settings(&home, "[gateway]\ntimeout-ms = 1500\n");
+    });
     assert_eq!(client.run("return Object.keys(tools.bad).length").fine(), "2");
     for failures in 1..=5 {
-        // It hangs; nobody waits a minute for it.
-        let call = json!({"code": calling("bad", "flaky"), "timeout_ms": 1_500});
-        client.call("execute_code", &call).failed();
+        let hung = outcome(&mut client, "bad", "flaky");
+        assert!(hung.starts_with("failed: server \"bad\": no answer within 1.5 s"), "{hung}");
         let is_counted = || health(&mut client, "bad")["failures"] == failures;
         assert!(within(PATIENCE, is_counted), "{}", health(&mut client, "bad"));
     }
@@ -176,4 +179,38 @@ fn up_9_a_schema_that_changes_costs_only_its_tool() {
     let is_refused = || outcome(&mut client, "bad", "echo").contains("its definition has changed");
     assert!(within(PATIENCE, is_refused));
     assert!(outcome(&mut client, "bad", "lone_surrogate").contains("cut"));
+}
+
+/// THREAT[UP-10]: seven calls of one guest that it does not wait for close the server to nobody.
+#[test]
+fn up_10_a_guest_without_patience_does_not_make_a_server_look_dead() {
+    let mut client = Client::start(&json!({"bad": scripted(&json!({}))}));
+    assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
+    let code = "await Promise.all(Array.from({ length: 7 }, () => tools.bad.hang({})))";
+    let call = json!({"code": code, "timeout_ms": 1_300});
+    for _ in 0..2 {
+        client.call("execute_code", &call).failed();
+    }
+    assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
+    let health = health(&mut client, "bad");
+    assert_eq!((&health["breaker"], &health["failures"]), (&Value::Null, &Value::Null), "{health}");
+}
+
+/// THREAT[UP-11]: many guests send much to a server that does not read.
+#[test]
+fn up_11_what_waits_for_a_server_that_does_not_read_is_bounded_over_all_callers() {
+    let plan = json!({"tools": ["echo", "deaf"]});
+    let mut client = Client::start(&json!({"bad": scripted(&plan)}));
+    outcome(&mut client, "bad", "deaf");
+    let before = memory_kib(client.child.id(), "VmRSS");
+    let code = "const text = 'x'.repeat(1 << 20), l = new Array(20000).fill('y');\n\
+        await Promise.allSettled(Array.from({ length: 64 }, (_, n) => \
+            tools.bad.echo(n % 2 ? { text } : { l }))); while (true) await tools.bad.echo({ text }).catch(() => 0)";
+    let call = json!({"code": code, "timeout_ms": 4_000});
+    let guests: Vec<u64> = (0..4).map(|_| client.send_call("execute_code", &call)).collect();
+    for id in guests {
+        client.wait_call(id).failed();
+    }
+    let grown = memory_kib(client.child.id(), "VmHWM").saturating_sub(before);
+    assert!(grown <= GROWTH_KIB, "codexec grew by {grown} KiB");
 }

@@ -81,3 +81,18 @@ async fn servers_that_hang_leave_a_share_to_the_others() {
     let (next, ()) = tokio::join!(good.share(&common), async { drop(held.pop()) });
     drop(next.expect("what all share"));
 }
+
+#[tokio::test]
+async fn up_11_what_waits_for_a_server_is_counted_over_all_callers() {
+    let gate = gate(100, 10);
+    assert!(gate.room(LIGHT_BYTES).await.expect("needs none").is_none());
+    let half = gate.room((ROOM_KIB as usize) << 9).await.expect("free");
+    let rest = gate.room((ROOM_KIB as usize) << 9).await.expect("free");
+    let crowded = gate.room(LIGHT_BYTES + 1_024).await.map(|_| ()).expect_err("all is taken");
+    assert_eq!(crowded.waited, Some(WAIT));
+    assert!(gate.room(LIGHT_BYTES).await.expect("needs none").is_none());
+    drop(half);
+    assert!(gate.room(usize::MAX >> 20).await.is_err(), "no more than what is left");
+    drop(rest);
+    assert!(gate.room(usize::MAX).await.expect("as much as there is").is_some());
+}

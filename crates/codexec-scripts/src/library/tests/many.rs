@@ -98,3 +98,24 @@ async fn a_full_library_takes_no_new_script_and_keeps_the_old_ones() {
     assert_eq!((names.len(), names.contains(&"zzz".to_owned())), (MOST, false));
     assert_eq!(notes, ["only the first 20 scripts are read; delete some"]);
 }
+
+#[tokio::test]
+async fn ord_4_the_bytes_of_all_scripts_and_versions_together_are_bounded() {
+    let mut kit = Kit::new();
+    let limits = Limits { bytes: 1 << 20, ..LOOK_ALWAYS };
+    kit.library = Library::with_limits(kit.path(""), limits);
+    let code = |number: usize| format!("{number} {}", "x".repeat(100_000));
+    let mut saved = 0;
+    let err = loop {
+        // Two names, so that versions count as scripts do.
+        match kit.library.save(draft(&format!("s{}", saved % 2), &code(saved))).await {
+            Ok(_) => saved += 1,
+            Err(err) => break err,
+        }
+        assert!(saved < 100, "there is no end");
+    };
+    assert_eq!(err.code(), "SCRIPT_LIBRARY_FULL");
+    assert!((4..10).contains(&saved), "{saved}");
+    kit.library.delete("s1").await.unwrap();
+    kit.save("s2", "1").await;
+}

@@ -7,12 +7,14 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::Progress;
 
 /// How often a client that asked for it hears that code still runs.
 const HEARTBEAT: Duration = Duration::from_secs(2);
+/// A client hears no more often than this; of what is said in between, the last.
+const PAUSE: Duration = Duration::from_millis(100);
 /// A client that does not read must not keep the call from ending.
 const TELLING: Duration = Duration::from_secs(5);
 
@@ -28,6 +30,8 @@ pub(in crate::mcp) struct Heartbeat {
     progress: watch::Receiver<Progress>,
     begun: Instant,
     beat: Interval,
+    /// Nothing is told before this.
+    next: Instant,
     last_ms: u128,
 }
 
@@ -36,7 +40,7 @@ impl Watched {
         let begun = Instant::now();
         let mut beat = interval_at(begun + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Watched::Execution(Heartbeat { progress, begun, beat, last_ms: 0 })
+        Watched::Execution(Heartbeat { progress, begun, beat, next: begun, last_ms: 0 })
     }
 
     /// The next thing to tell. Cancel-safe.
@@ -53,14 +57,16 @@ impl Watched {
     /// What was said just before the end.
     pub(super) fn rest(&mut self) -> Option<CallProgress> {
         match self {
-            Watched::Execution(_) => None,
+            Watched::Execution(heartbeat) => heartbeat.rest(),
             Watched::Upstream(progress) => progress.try_recv().ok(),
         }
     }
 }
 
 impl Heartbeat {
+    /// THREAT[ORD-5]: a message that is not told yet is replaced by the next one.
     async fn next(&mut self) -> CallProgress {
+        sleep_until(self.next).await;
         let is_over = tokio::select! {
             changed = self.progress.changed() => changed.is_err(),
             _ = self.beat.tick() => false,
@@ -68,6 +74,17 @@ impl Heartbeat {
         if is_over {
             return std::future::pending().await;
         }
+        self.tell()
+    }
+
+    /// What was said since the last time, if something was.
+    fn rest(&mut self) -> Option<CallProgress> {
+        let is_new = self.progress.has_changed().unwrap_or(false);
+        (is_new && self.progress.borrow().message.is_some()).then(|| self.tell())
+    }
+
+    fn tell(&mut self) -> CallProgress {
+        self.next = Instant::now() + PAUSE;
         let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
         let elapsed_ms = self.begun.elapsed().as_millis();
         // It has to increase every time.

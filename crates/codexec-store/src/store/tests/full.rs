@@ -33,7 +33,7 @@ async fn an_end_that_cannot_be_written_is_written_later() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
-    let call = ToolCall { server: "db", tool: "query", args: "{}" };
+    let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
     store.begin_call(&id, 1, &call).await.unwrap();
     let end = CallEnd { error: None, duration: Duration::ZERO, result: None, result_bytes: 1 };
     store.finish_call(&id, 1, end).await;

@@ -28,7 +28,12 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
-    let call = ToolCall { server: "db", tool: "query", args: r#"{"sql":"select 1"}"# };
+    let call = ToolCall {
+        server: "db",
+        tool: "query",
+        args: r#"{"sql":"select 1"}"#,
+        kept_bytes: 1 << 20,
+    };
     store.begin_call(&id, 1, &call).await.unwrap();
     let end = CallEnd {
         error: Some(("UPSTREAM_ERROR", "no such table")),

@@ -27,7 +27,7 @@ async fn executions_are_found_by_what_is_known_of_them() {
         let code = format!("import pandas as pd\ndf{n} = pd.read_csv('data.csv')");
         begin(&store, &id, &code, at(n as u64 * 1_000)).await.unwrap();
         if n == 2 {
-            let call = ToolCall { server: "db", tool: "query", args: "{}" };
+            let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
             store.begin_call(&id, 1, &call).await.unwrap();
         }
         store.finish(&id, finish(Ending::Outcome(outcome))).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_damaged_index_is_made_again() {
 async fn a_call_has_its_row_before_it_goes_out() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let call = ToolCall { server: "db", tool: "query", args: r#"{"n":1}"# };
+    let call = ToolCall { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
     let err = store.begin_call(&id, 1, &call).await.unwrap_err();
     assert_eq!(err.code(), "store_not_running", "no execution, no call");
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -175,7 +175,7 @@ async fn many_ends_of_calls_are_written_before_the_end() {
     begin(&store, &id, "1", at(0)).await.unwrap();
     let result = format!("\"{}\"", "x".repeat(200_000));
     for number in 0..8 {
-        let call = ToolCall { server: "db", tool: "query", args: "{}" };
+        let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
         store.begin_call(&id, number, &call).await.unwrap();
         let end = CallEnd {
             error: None,

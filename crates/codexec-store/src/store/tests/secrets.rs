@@ -28,7 +28,10 @@ async fn secrets_are_masked_wherever_they_come_from() {
     };
     store.begin(begin).await.unwrap();
     let args = text("");
-    store.begin_call(&id, 1, &ToolCall { server: "a", tool: "b", args: &args }).await.unwrap();
+    store
+        .begin_call(&id, 1, &ToolCall { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
+        .await
+        .unwrap();
     let end = CallEnd {
         error: Some(("UPSTREAM_ERROR", &secret)),
         duration: Duration::ZERO,

@@ -1,0 +1,142 @@
+//! Lists and texts that a guest asks for, made beside the event loop.
+
+use codexec_types::{CallCode, CallError, Json, ToolFilter};
+use serde_json::{Value, json};
+
+use super::Gateway;
+use crate::{
+    Voice,
+    catalogue::{Catalogue, Entry, find_server},
+    help,
+};
+
+/// What looking for words may cost, in bytes compared: a tenth of a second.
+const COMPARED_BYTES: usize = 256 << 20;
+
+impl Gateway {
+    /// Every tool in which one of the words occurs; all of them when there are none.
+    pub(super) async fn discover(
+        &self,
+        words: Vec<String>,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let (gateway, allowed) = (self.clone(), allowed.clone());
+        self.work_aside(move || gateway.find_words(&words, &catalogue, &allowed)).await?
+    }
+
+    fn find_words(
+        &self,
+        words: &[String],
+        catalogue: &Catalogue,
+        allowed: &ToolFilter,
+    ) -> Result<Json, CallError> {
+        let mut words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+        words.sort_unstable();
+        words.dedup();
+        let limit = self.inner.shared.settings.result_bytes;
+        let (mut left, mut found) = (COMPARED_BYTES, String::from("["));
+        for entry in catalogue.all(allowed) {
+            let cost = words.len() * (entry.tool.name.len() + entry.tool.description.len());
+            left = left.checked_sub(cost).ok_or_else(|| {
+                let message = "words: there are too many for so many tools; give fewer";
+                CallError::new(CallCode::InvalidArgs, message)
+            })?;
+            if !words.is_empty() && !occurs(&words, entry) {
+                continue;
+            }
+            if found.len() > 1 {
+                found.push(',');
+            }
+            found.push_str(&describe(entry).to_string());
+            if found.len() > limit {
+                let message = format!("the result has over {limit} bytes; ask for less");
+                return Err(CallError::new(CallCode::UpstreamError, message));
+            }
+        }
+        found.push(']');
+        Json::parse(found)
+            .map_err(|error| CallError::new(CallCode::UpstreamError, error.to_string()))
+    }
+
+    pub(super) async fn help(
+        &self,
+        name: Option<&str>,
+        allowed: &ToolFilter,
+        voice: Voice,
+    ) -> Result<Json, CallError> {
+        let entries = match name {
+            None => return self.overview(allowed, voice).await,
+            Some(name) if find_server(name, &self.fleet().names).is_some() => {
+                Ok(self.entries_of(name, allowed).await?)
+            }
+            Some(name) => Err(self.entry(name, allowed).await?),
+        };
+        let (gateway, name) = (self.clone(), name.unwrap_or_default().to_owned());
+        let write = move || {
+            let observed =
+                |entry: &Entry| gateway.inner.observed.schema(&entry.server, &entry.tool);
+            let text = match &entries {
+                Ok(entries) => {
+                    let entries: Vec<_> =
+                        entries.iter().map(|entry| (entry, observed(entry))).collect();
+                    help::server(voice, &name, &entries)
+                }
+                Err(entry) => help::tool(voice, entry, observed(entry).as_ref()),
+            };
+            gateway.bounded(&Value::String(text))
+        };
+        self.work_aside(write).await?
+    }
+
+    async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> Result<Json, CallError> {
+        self.gather(allowed).await;
+        let catalogue = self.catalogue().await;
+        let (gateway, allowed) = (self.clone(), allowed.clone());
+        let write = move || {
+            let health = gateway.health();
+            let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
+            let text = help::overview(
+                voice,
+                servers.map(|server| {
+                    let is_its = |entry: &&Entry| entry.server.as_str() == server.name;
+                    (server, catalogue.all(&allowed).filter(is_its).count())
+                }),
+            );
+            gateway.bounded(&Value::String(text))
+        };
+        self.work_aside(write).await?
+    }
+
+    /// As text for the guest.
+    pub(super) async fn rendered(
+        &self,
+        value: impl serde::Serialize + Send + 'static,
+    ) -> Result<Json, CallError> {
+        let gateway = self.clone();
+        let render = move || gateway.bounded(&serde_json::to_value(value).unwrap_or_default());
+        self.work_aside(render).await?
+    }
+}
+
+/// In the shape that guests of `discoverMCPTools` know.
+fn describe(entry: &Entry) -> Value {
+    let mut tool = json!({
+        "name": format!("mcp__{}__{}", entry.server, entry.tool.name),
+        "server": entry.server.as_str(),
+        "tool": entry.tool.name,
+        "description": entry.tool.description,
+        "parameters": entry.tool.input_schema(),
+    });
+    if let (Some(schema), Some(tool)) = (entry.tool.output_schema(), tool.as_object_mut()) {
+        tool.insert("outputSchema".to_owned(), schema.clone());
+    }
+    tool
+}
+
+fn occurs(words: &[String], entry: &Entry) -> bool {
+    let name = format!("mcp__{}__{}", entry.server, entry.tool.name).to_lowercase();
+    let description = entry.tool.description.to_lowercase();
+    words.iter().any(|word| name.contains(word) || description.contains(word))
+}

@@ -1,0 +1,66 @@
+use serde_json::json;
+
+use super::*;
+
+#[track_caller]
+fn refuses(schema: &Value, why: &str) {
+    let said = examine(schema).unwrap_err();
+    assert!(said.starts_with(why), "{said}");
+}
+
+#[test]
+fn a_schema_that_says_nothing_wrong_is_one() {
+    let schema = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "description": "anything",
+        "properties": {
+            "a": {"$ref": "#/$defs/id"},
+            "b": {"anyOf": [{"type": ["string", "null"]}, true], "default": 5},
+            "c": {"type": "array", "items": {"$ref": "#/$defs/id"}, "uniqueItems": true}
+        },
+        "required": ["a"],
+        "patternProperties": {"^x-": {"minimum": 1}},
+        "additionalProperties": false,
+        "$defs": {"id": {"type": "integer"}}
+    });
+    examine(&schema).unwrap();
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    refuses(&json!({"type": "nothing"}), "`type` cannot be \"nothing\"");
+    refuses(&json!({"properties": {"a": {"minimum": "1"}}}), "`minimum` cannot be \"1\"");
+    refuses(&json!({"required": "a"}), "`required` cannot be \"a\"");
+    refuses(&json!({"items": 5}), "5 stands where a schema should");
+    refuses(&json!({"pattern": "a(?=b)"}), "the pattern \"a(?=b)\" is too large, or has");
+    refuses(&json!({"patternProperties": {"(": true}}), "the pattern \"(\" is too large, or has");
+}
+
+#[test]
+fn ord_2_a_schema_without_end_is_refused() {
+    refuses(
+        &json!({"$ref": "http://127.0.0.1/x"}),
+        "the reference \"http://127.0.0.1/x\" leads to",
+    );
+    refuses(&json!({"properties": {"a": {"$ref": "#"}}}), "the reference \"#\" leads back");
+    let circle = json!({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/b"}}, "b": {"$ref": "#/$defs/a"}}});
+    refuses(&circle, "the reference \"#/$defs/a\" leads back");
+    let mut deep = json!(true);
+    for _ in 0..100 {
+        deep = json!({"not": deep});
+    }
+    refuses(&deep, "it has more than 64 levels");
+    let mut doubling = json!({"$defs": {"d0": true}, "$ref": "#/$defs/d30"});
+    for number in 1..=30 {
+        let before = format!("#/$defs/d{}", number - 1);
+        doubling["$defs"][format!("d{number}")] =
+            json!({"allOf": [{"$ref": before.as_str()}, {"$ref": before.as_str()}]});
+    }
+    refuses(&doubling, "it has more than 20000 parts");
+    let mut chain = json!({"$defs": {"d0": true}, "$ref": "#/$defs/d20000"});
+    for number in 1..=20_000 {
+        chain["$defs"][format!("d{number}")] = json!({"$ref": format!("#/$defs/d{}", number - 1)});
+    }
+    refuses(&chain, "it has more than 64 levels");
+}

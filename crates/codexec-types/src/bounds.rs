@@ -1,0 +1,174 @@
+//! How large what a guest asks for may be. Looked at before anything else is done with it.
+
+use crate::{Ask, CallCode, CallError, Json, first_field};
+
+/// No ask is longer, in bytes of its frame.
+pub const MAX_ASK_BYTES: usize = 4 << 20;
+/// A frame that is longer is taken apart beside the event loop.
+pub const LONG_FRAME_BYTES: usize = 32 << 10;
+
+/// Levels of lists and objects inside each other.
+const MAX_DEPTH: usize = 64;
+/// Of arguments: numbers, texts, lists and all other values together.
+const MAX_VALUES: usize = 100_000;
+const MAX_NAME_BYTES: usize = 1 << 10;
+const MAX_TEXT_BYTES: usize = 16 << 10;
+pub(crate) const MAX_WORDS: usize = 200;
+/// What a value costs in memory when it is taken apart, beside its text.
+const VALUE_BYTES: usize = 48;
+/// Of an ask that is too long, so much is looked at to find whose it is.
+pub const ASK_HEAD_BYTES: usize = 128;
+
+/// How a JSON text is built, as far as it matters for how much work it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    pub values: usize,
+    pub depth: usize,
+}
+
+impl Shape {
+    /// Counts in one pass, without taking the text apart.
+    pub fn of(json: &Json) -> Shape {
+        let mut shape = Shape { values: 1, depth: 0 };
+        let (mut depth, mut is_text) = (0_usize, false);
+        let mut bytes = json.text().bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'\\' if is_text => {
+                    bytes.next();
+                }
+                b'"' => is_text = !is_text,
+                _ if is_text => {}
+                b'{' | b'[' => {
+                    depth += 1;
+                    shape.depth = shape.depth.max(depth);
+                    shape.values += 1;
+                }
+                b'}' | b']' => depth = depth.saturating_sub(1),
+                b',' => shape.values += 1,
+                _ => {}
+            }
+        }
+        shape
+    }
+}
+
+impl Ask {
+    /// What the ask weighs in the host's memory while it waits; or why it is not even looked at.
+    ///
+    /// THREAT[ORD-1]: bytes, depth and counts come before parsing, copying, hashing and searching.
+    pub fn weigh(&self) -> Result<usize, CallError> {
+        let names: &[(&str, &str)] = match self {
+            Ask::Tool { server, tool, args: _ } => &[("server", server), ("tool", tool)],
+            Ask::Named { name, args: _ } | Ask::Own { name, args: _ } | Ask::Schema { name } => {
+                &[("name", name)]
+            }
+            Ask::Prompt { server, name, args: _ } => &[("server", server), ("name", name)],
+            Ask::ToolNames { server } => &[("server", server)],
+            Ask::ReadResource { server, uri: _ } => &[("server", server)],
+            Ask::Help { name: Some(name) } => &[("name", name)],
+            Ask::Search { server: Some(server), .. }
+            | Ask::Resources { server: Some(server) }
+            | Ask::ResourceTemplates { server: Some(server) }
+            | Ask::Prompts { server: Some(server) } => &[("server", server)],
+            Ask::Servers {}
+            | Ask::Discover { .. }
+            | Ask::Help { name: None }
+            | Ask::Search { server: None, .. }
+            | Ask::Resources { server: None }
+            | Ask::ResourceTemplates { server: None }
+            | Ask::Prompts { server: None } => &[],
+        };
+        let mut bytes = 0;
+        for (field, text) in names {
+            bytes += short(field, text, MAX_NAME_BYTES)?;
+        }
+        match self {
+            Ask::Tool { args, .. }
+            | Ask::Named { args, .. }
+            | Ask::Prompt { args, .. }
+            | Ask::Own { args, .. } => bytes += weigh_arguments(args)?,
+            Ask::ReadResource { uri, .. } => bytes += short("uri", uri, MAX_TEXT_BYTES)?,
+            Ask::Search { query, .. } => bytes += short("query", query, MAX_TEXT_BYTES)?,
+            Ask::Discover { words } => {
+                if words.len() > MAX_WORDS {
+                    return Err(too_much(format!(
+                        "words: there are more than {MAX_WORDS}; at most {MAX_WORDS} are allowed"
+                    )));
+                }
+                let all = words.iter().map(String::len).sum::<usize>();
+                if all > MAX_TEXT_BYTES {
+                    return Err(too_much(format!(
+                        "words: they have {all} bytes; at most {MAX_TEXT_BYTES} are allowed"
+                    )));
+                }
+                bytes += all;
+            }
+            Ask::Servers {}
+            | Ask::ToolNames { .. }
+            | Ask::Schema { .. }
+            | Ask::Help { .. }
+            | Ask::Resources { .. }
+            | Ask::ResourceTemplates { .. }
+            | Ask::Prompts { .. } => {}
+        }
+        Ok(bytes)
+    }
+}
+
+/// What arguments weigh when they are taken apart; or why they are not.
+pub fn weigh_arguments(args: &Json) -> Result<usize, CallError> {
+    let bytes = args.text().len();
+    // A text of this length cannot be past the other bounds.
+    if bytes <= MAX_DEPTH {
+        return Ok(bytes);
+    }
+    let shape = Shape::of(args);
+    if shape.depth > MAX_DEPTH {
+        return Err(too_much(format!(
+            "arguments: {} levels of lists and objects; at most {MAX_DEPTH} are allowed",
+            shape.depth
+        )));
+    }
+    if shape.values > MAX_VALUES {
+        return Err(too_much(format!(
+            "arguments: {} values; at most {MAX_VALUES} are allowed in one call",
+            shape.values
+        )));
+    }
+    Ok(bytes + shape.values * VALUE_BYTES)
+}
+
+/// Whose ask a frame is that is too long to be one, by its first bytes.
+pub fn id_of_long_ask(head: &[u8]) -> Option<u32> {
+    let (_, ask) = first_field(head, &["ask"])?;
+    let (_, id) = first_field(ask, &["id"])?;
+    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
+}
+
+/// Whether a frame that begins like this is an ask.
+pub fn is_ask(body: &[u8]) -> bool {
+    body.starts_with(br#"{"ask":"#)
+}
+
+/// What the guest is told of an ask that is too long.
+pub fn refuse_long_ask(bytes: usize) -> CallError {
+    too_much(format!("arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call"))
+}
+
+fn short(field: &str, text: &str, most: usize) -> Result<usize, CallError> {
+    match text.len() {
+        bytes if bytes > most => {
+            Err(too_much(format!("{field}: it has {bytes} bytes; at most {most} are allowed")))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+fn too_much(message: String) -> CallError {
+    CallError::new(CallCode::InvalidArgs, message)
+}
+
+#[cfg(test)]
+mod tests;
