@@ -169,6 +169,10 @@ impl GuestProcess {
         self.signal(libc::SIGKILL);
     }
 
+    pub fn interrupt(&self) {
+        self.signal(libc::SIGINT);
+    }
+
     /// The only failure is that it has ended.
     fn signal(&self, signal: libc::c_int) {
         let _ = sys::signal(self.0.as_fd(), signal);

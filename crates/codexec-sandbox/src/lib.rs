@@ -20,6 +20,7 @@ mod control;
 mod entry;
 mod exchange;
 mod exec;
+mod heard;
 mod host;
 mod hull;
 mod init;
@@ -44,6 +45,7 @@ pub use control::{
 };
 pub use entry::Entry;
 pub use exchange::exchange;
+pub use heard::{read_attributed, tell_speakers, write_with};
 pub use host::{
     GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, interrupt, is_full, is_root,
     time_since_boot,

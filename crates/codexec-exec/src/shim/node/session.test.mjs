@@ -32,7 +32,7 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
     const [kind] = Object.keys(said);
     if (kind === "image") return told.images++;
     if (kind === "cell_ended") {
-      assert.equal(said.cell_ended.number, number);
+      assert.equal(said.cell_ended.key, `key ${number}`);
       return setTimeout(() => heard.resolve(said.cell_ended.ending), 20);
     }
     assert.equal(kind, "ask");
@@ -57,7 +57,7 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
     number++;
     told = fresh();
     const ending = new Promise((resolve, reject) => (heard = { resolve, reject }));
-    host.write(frame({ cell: { number, code, input, args } }));
+    host.write(frame({ cell: { number, key: `key ${number}`, code, input, args } }));
     if (stopAfter !== undefined) setTimeout(interrupt, stopAfter);
     const late = setTimeout(() => heard.reject(new Error(`no end: ${code}`)), 20_000);
     const result = await ending.finally(() => clearTimeout(late));

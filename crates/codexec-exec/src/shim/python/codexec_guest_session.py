@@ -11,6 +11,7 @@ import os
 import selectors
 import sys
 from _signal import SIGINT, signal
+from codexec_guest_attributed import Attribution
 from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
 from codexec_guest_running import (
     attempt,
@@ -53,6 +54,7 @@ class Session:
         self._pictures = pictures
         self._namespace = namespace
         self._streams = streams
+        self._attribution = Attribution(streams)
         self._given = namespace["input"]
         self._loop = None
         self._older_tasks = set()
@@ -70,8 +72,11 @@ class Session:
             cell = self._next_cell()
             if cell is None:
                 return 0
+            # THREAT[SES-8]: what a cell has left running knows the number of the next one, and not
+            # its key.
+            key = cell.pop("key")
             ending = self._run_cell(cell)
-            self._wire.say('{"cell_ended":{"number":%d,"ending":%s}}' % (cell["number"], ending))
+            self._wire.say('{"cell_ended":{"key":"%s","ending":%s}}' % (key, ending))
 
     def _next_cell(self):
         wire = self._wire
@@ -116,6 +121,9 @@ class Session:
         return '"interrupted"' if self._is_stopped else ending
 
     def _set_up(self, cell):
+        # What is half written was written by somebody else.
+        attempt(flush_current)
+        self._attribution.begin(cell["number"], self._wire.take_streams())
         # A variable that the program has made its own is not taken from it, unless it is given.
         if cell["input"] is not None or self._namespace.get("input") is self._given:
             self._namespace["input"] = self._given = cell["input"]

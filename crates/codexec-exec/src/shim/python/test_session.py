@@ -65,7 +65,8 @@ class Session(Host):
 
     def begin(self, code, input=None, args=()):
         self.number += 1
-        cell = {"number": self.number, "code": textwrap.dedent(code), "input": input}
+        cell = {"number": self.number, "key": f"key {self.number}", "input": input}
+        cell["code"] = textwrap.dedent(code)
         cell["args"] = list(args)
         self.connection.sendall(frame({"cell": cell}))
 
@@ -92,7 +93,7 @@ class Session(Host):
         self.until(lambda: self.ran.named("cell_ended"))
         frames, self.ran.frames = self.ran.frames, []
         ended = frames.pop()["cell_ended"]
-        assert ended["number"] == self.number
+        assert ended["key"] == f"key {self.number}"
         images = [said["image"] for said in frames]
         out, err = (self.waiting(output) for output in self.outputs)
         return Reply(ended["ending"], out, err, images)
