@@ -108,7 +108,7 @@ impl Freezer {
             let is_parent_known = Some(stat.parent) == init
                 || roots.contains(&pid)
                 || frozen.members.contains_key(&stat.parent);
-            if !is_parent_known || matches!(stat.state, b'Z' | b'X') {
+            if !is_parent_known {
                 continue;
             }
             let is_stopped_by_us = stat.state != b'T';

@@ -57,10 +57,8 @@ pub(super) fn freeze(shell: i32, before: &Processes) -> Option<FrozenCell> {
             }
             break;
         }
-        for (id, process) in cell {
-            if !process.is_at_rest() {
-                signal(id, Signal::SIGSTOP);
-            }
+        for (id, _) in cell {
+            signal(id, Signal::SIGSTOP);
         }
         if Instant::now() > deadline {
             return None;

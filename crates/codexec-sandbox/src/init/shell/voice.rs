@@ -45,6 +45,8 @@ struct Voice {
 
 /// What the shell says of the end of a cell: how often it was interrupted, the status of its last
 /// command, and the key that came with its line.
+///
+/// THREAT[SES-4]: a cell can make its shell say that too, and ends by that only itself.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) round: u32,

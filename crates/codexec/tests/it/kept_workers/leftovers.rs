@@ -1,8 +1,6 @@
 //! What an earlier cell has left running, and a later one: whose end, whose output, and what is
 //! stopped.
 
-use std::fs;
-
 use codexec_types::Limit;
 
 use super::*;
@@ -293,8 +291,11 @@ fn ses_9_not_one_more_command_of_a_stopped_cell_starts_in_bash() {
         .enumerate()
         {
             stops(&mut bash, &code).await;
-            bash.prints(&format!("ls; echo {n}; pgrep -c 'sleep|bash'"), &format!("{n}\n1\n"))
-                .await;
+            bash.prints(
+                &format!("ls; echo {n}; pgrep -r S,R,D,T -c 'sleep|bash'"),
+                &format!("{n}\n1\n"),
+            )
+            .await;
         }
     });
 }
@@ -303,7 +304,7 @@ fn ses_9_not_one_more_command_of_a_stopped_cell_starts_in_bash() {
 fn ses_9_a_stopped_cell_races_with_its_own_end_and_loses_nothing() {
     with_workers(async |workers| {
         let mut bash = bash(workers).await;
-        bash.prints("n=0", "").await;
+        bash.prints("n=0; echo 0 >count", "").await;
         // The stop comes at any moment of a busy cell: between commands, in them, before one.
         for turn in 1..40_u64 {
             let code = "while :; do n=$((n + 1)); (:); /bin/true; echo $n >count; done";
@@ -311,7 +312,8 @@ fn ses_9_a_stopped_cell_races_with_its_own_end_and_loses_nothing() {
             let reply = bash.send_with(code, with).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{reply:?}");
             assert_eq!(bash.run.is_over(), None);
-            let seen = bash.send("cat count; pgrep -c true; sleep 0.01; cat count").await.out;
+            let seen =
+                bash.send("cat count; pgrep -r S,R,D,T -c true; sleep 0.01; cat count").await.out;
             let lines: Vec<&str> = seen.lines().collect();
             assert_eq!(lines.first(), lines.last(), "{seen}");
             assert_eq!(lines.get(1), Some(&"0"), "{seen}");
@@ -332,7 +334,7 @@ fn ses_9_what_a_stopped_cell_has_started_ends_with_it() {
             "subprocess.Popen('(sleep 1; touch no) &', shell=True).wait(); time.sleep(30)",
         ] {
             stops(&mut session, code).await;
-            let look = "(os.listdir(), subprocess.run(['pgrep', '-c', 'sleep|bash'], \
+            let look = "(os.listdir(), subprocess.run(['pgrep', '-r', 'S,R,D,T', '-c', 'sleep|bash'], \
                         capture_output=True, text=True).stdout, p.poll())";
             assert_eq!(Session::value(&session.send(look).await), r#"[[],"1\n",null]"#, "{code}");
         }
@@ -350,7 +352,7 @@ fn ses_9_what_a_stopped_cell_has_started_ends_with_it() {
             "try { cp.execSync('sleep 30; touch no') } catch {} ; cp.execSync('touch no')",
         ] {
             stops(&mut node, code).await;
-            let look = "[require('fs').readdirSync('.'), cp.spawnSync('pgrep', ['-c', 'sleep']).stdout.toString()]";
+            let look = "[require('fs').readdirSync('.'), cp.spawnSync('pgrep', ['-r', 'S,R,D,T', '-c', 'sleep']).stdout.toString()]";
             assert_eq!(Session::value(&node.send(look).await), r#"[[],"0\n"]"#, "{code}");
         }
     });
@@ -365,6 +367,5 @@ fn ses_9_a_shell_that_cannot_be_brought_back_ends_rather_than_going_on() {
         assert!(bash.run.is_over().is_some());
         let changes = bash.run.changes(bash.keep.path().join("end")).await;
         assert!(changes.is_empty(), "{changes:?}");
-        drop(fs::read_dir(bash.keep.path()));
     });
 }
