@@ -181,8 +181,7 @@ impl GuestProcess {
 
 /// How long the machine runs, as the kernel counts when processes begin.
 pub fn time_since_boot() -> Duration {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME);
-    now.map_or(Duration::ZERO, Duration::from)
+    sys::time_since_boot()
 }
 
 /// Reads a worker's first words: whether all its walls stand. `None` while they are not whole.

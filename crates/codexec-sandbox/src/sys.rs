@@ -329,6 +329,14 @@ fn set_capabilities(sets: [u32; 6]) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
+pub(crate) fn time_since_boot() -> std::time::Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live local.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+    std::time::Duration::new(now.tv_sec.unsigned_abs(), nanoseconds)
+}
+
 pub(crate) fn open_process(pid: u32) -> Result<OwnedFd, Errno> {
     // SAFETY: plain integers.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
