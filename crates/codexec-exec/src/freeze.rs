@@ -62,6 +62,7 @@ impl Freezer {
     ///
     /// A guest can arm a timer that wakes a stopped process: whoever depends on the stillness asks
     /// [`Frozen::is_still`] afterwards.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever commits files"))]
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
         let deadline = Instant::now() + PATIENCE;
         let mut frozen = Frozen::default();
@@ -107,7 +108,7 @@ impl Freezer {
             let is_parent_known = Some(stat.parent) == init
                 || roots.contains(&pid)
                 || frozen.members.contains_key(&stat.parent);
-            if !is_parent_known || matches!(stat.state, b'Z' | b'X') {
+            if !is_parent_known {
                 continue;
             }
             let is_stopped_by_us = stat.state != b'T';
@@ -129,6 +130,28 @@ impl Frozen {
             if *pid != main && self.is_since(*pid, tick, main) {
                 member.process.kill();
             }
+        }
+    }
+
+    /// Lets one of them go on.
+    pub(crate) fn resume(&self, pid: i32) {
+        if let Some(member) = self.members.get(&pid) {
+            member.process.resume();
+        }
+    }
+
+    /// Whether a process has a handler for what [`Frozen::interrupt`] sends.
+    pub(crate) fn catches_interrupt(&self, pid: i32) -> bool {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        self.members.contains_key(&pid) && caught.is_some_and(|caught| caught & SIGINT_BIT != 0)
+    }
+
+    /// Interrupts one of them, as the first it does when it goes on.
+    pub(crate) fn interrupt(&self, pid: i32) {
+        if let Some(member) = self.members.get(&pid) {
+            member.process.interrupt();
         }
     }
 
@@ -155,6 +178,7 @@ impl Frozen {
     }
 
     /// True if none of them runs.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever commits files"))]
     fn rest(&mut self) -> bool {
         for (pid, member) in &mut self.members {
             match tasks_at_rest(*pid) {
@@ -175,6 +199,9 @@ impl Drop for Frozen {
         }
     }
 }
+
+/// SIGINT is number 2.
+const SIGINT_BIT: u64 = 1 << 1;
 
 /// In place of a count of switches, for a process of which a thread runs.
 const RUNNING: u64 = u64::MAX;

@@ -1,9 +1,11 @@
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use codexec_types::Stream;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead as _, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 
 const READ_BYTES: usize = 64 << 10;
@@ -28,6 +30,12 @@ impl Output {
         Ok(Output { pipe, direct, pending: Vec::new(), is_over: false })
     }
 
+    /// One with the end that is to be written to, which blocks as anybody's output does.
+    pub(crate) fn with_sender() -> io::Result<(Output, OwnedFd)> {
+        let (sender, receiver) = pipe::pipe()?;
+        Ok((Output::new(receiver)?, sender.into_blocking_fd()?))
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -42,6 +50,20 @@ impl Output {
             return (String::from_utf8_lossy(&rest).into_owned(), 0);
         }
         (self.text(&bytes), count as u64)
+    }
+
+    /// The next of what was written, in small pieces.
+    pub(crate) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<String> {
+        let mut room = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut room);
+        let read = Pin::new(&mut self.pipe).poll_read(context, &mut buffer);
+        read.map(|read| match (read, buffer.filled()) {
+            (Err(_), _) | (Ok(()), []) => {
+                self.is_over = true;
+                String::new()
+            }
+            (Ok(()), bytes) => self.text(bytes),
+        })
     }
 
     /// All that has been written up to now, and how many bytes it was. Does not wait, and does

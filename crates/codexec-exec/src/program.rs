@@ -38,7 +38,7 @@ pub(crate) struct Home {
     /// The directory that the guest works in. It outlives the worker.
     pub(crate) workspace: OwnedFd,
     /// The guest's first process, where it is to be interrupted by itself and not by init.
-    guest: Option<OwnedFd>,
+    pub(crate) guest: Option<OwnedFd>,
     /// Where a guest that fetches asks us to.
     pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
@@ -69,7 +69,19 @@ struct Mounted {
 }
 
 /// The way to a worker's first process.
-pub(crate) struct Init(UnixDatagram);
+pub(crate) struct Init {
+    socket: UnixDatagram,
+    /// Heard while something else was looked for.
+    ended: Option<i32>,
+}
+
+/// What a worker's first process says of its guest.
+pub(crate) enum GuestNews {
+    /// The first process of the guest has ended; its wait status.
+    Ended(i32),
+    /// The output and error of a cell that begins.
+    Streams(Output, Output),
+}
 
 impl Programs {
     pub(crate) fn new(first: First) -> Programs {
@@ -84,6 +96,9 @@ impl Programs {
         furnishing: Furnishing,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        if furnishing.purpose == Purpose::Session {
+            codexec_sandbox::tell_speakers(&ours)?;
+        }
         let (out_sender, out) = pipe::pipe()?;
         let (err_sender, err) = pipe::pipe()?;
         // The guest's own ends block as anybody's standard output does.
@@ -99,7 +114,7 @@ impl Programs {
         let asked = ToKeeper::Program(program);
         let handles = keeper.ask_for_worker(&asked, &fds).await?;
         let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
-        let init = Init(UnixDatagram::from_std(handles.packets()?)?);
+        let mut init = Init { socket: UnixDatagram::from_std(handles.packets()?)?, ended: None };
         let handles = Handles::new(handles);
         let mut shown = init.ready().await?.into_iter();
         let workspace = shown.next().ok_or_else(babble)?;
@@ -211,24 +226,52 @@ impl Home {
 }
 
 impl Init {
-    /// Waits until the guest's first process has ended: its wait status. Cancel-safe.
-    pub(crate) async fn ended(&self) -> io::Result<i32> {
-        match self.hears().await?.0 {
-            FromInit::Ended { status } => Ok(status),
-            FromInit::Ready | FromInit::Broken(_) => Err(io::ErrorKind::InvalidData.into()),
+    /// Waits for what init says next. Cancel-safe.
+    pub(crate) async fn news(&mut self) -> io::Result<GuestNews> {
+        if let Some(status) = self.ended.take() {
+            return Ok(GuestNews::Ended(status));
+        }
+        let (said, fds) = self.hears().await?;
+        news(&said, fds)
+    }
+
+    /// The output of the cell that has begun, if it is here and has not been heard of. Does not
+    /// wait, and does not ask the runtime, which may know of it later.
+    pub(crate) fn waiting_streams(&mut self) -> Option<(Output, Output)> {
+        let (said, fds) = FromInit::receive(&self.socket).ok()??;
+        match news(&said, fds).ok()? {
+            GuestNews::Streams(out, err) => Some((out, err)),
+            GuestNews::Ended(status) => {
+                self.ended = Some(status);
+                None
+            }
         }
     }
 
-    async fn ready(&self) -> Result<Vec<OwnedFd>, ExecError> {
+    async fn ready(&mut self) -> Result<Vec<OwnedFd>, ExecError> {
         match timeout(STEP, self.hears()).await.map_err(|_| timed_out())?? {
             (FromInit::Ready, fds) => Ok(fds),
             (FromInit::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
-            (FromInit::Ended { .. }, _) => Err(babble()),
+            (FromInit::Ended { .. } | FromInit::Streams, _) => Err(babble()),
         }
     }
 
     async fn hears(&self) -> io::Result<(FromInit, Vec<OwnedFd>)> {
-        let heard = self.0.async_io(Interest::READABLE, || FromInit::receive(&self.0)).await?;
+        let receive = || FromInit::receive(&self.socket);
+        let heard = self.socket.async_io(Interest::READABLE, receive).await?;
         heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+fn news(said: &FromInit, fds: Vec<OwnedFd>) -> io::Result<GuestNews> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+    match said {
+        FromInit::Ended { status } => Ok(GuestNews::Ended(*status)),
+        FromInit::Streams => {
+            let [out, err] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| invalid())?;
+            let open = |fd| Output::new(pipe::Receiver::from_owned_fd(fd)?);
+            Ok(GuestNews::Streams(open(out)?, open(err)?))
+        }
+        FromInit::Ready | FromInit::Broken(_) => Err(invalid()),
     }
 }

@@ -1,6 +1,7 @@
 mod cell;
 mod death;
 mod directory;
+mod earlier;
 mod idle;
 mod over;
 mod renewal;
@@ -18,17 +19,18 @@ use codexec_types::{
 use tokio::time::{Instant, sleep_until};
 
 use self::cell::Kept;
+use self::earlier::Earlier;
 use crate::clock::Clock;
 use crate::files::WorkspaceFiles;
 use crate::judge::Claim;
 use crate::memory::Guarded;
-use crate::output::written;
+use crate::output::{Output, written};
 use crate::pool::{Hold, Machine};
-use crate::program::Home;
+use crate::program::{GuestNews, Home};
 use crate::slot::{Busy, Handles, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::watch::{Used, Watch};
-use crate::wire::{Inbox, Outbox, Received};
+use crate::wire::{Inbox, Outbox, Received, Speaker};
 use crate::{files, zygote};
 
 pub use over::Over;
@@ -116,6 +118,10 @@ impl Run {
         let (busy, worker) = slot.occupy();
         let Worker { socket, handles, home, roots } = worker;
         let (reader, writer) = socket.into_split();
+        let speaker = match (&home, job.is_session) {
+            (Some(home), true) => speaker(job.language, home, &roots),
+            _ => Speaker::Anybody,
+        };
         let now = Instant::now();
         let guard = |home: &Home| {
             let meter = Arc::clone(&home.meter);
@@ -123,7 +129,7 @@ impl Run {
         };
         let mut run = Run {
             guarded: home.as_ref().map(guard),
-            inbox: Inbox::new(reader),
+            inbox: Inbox::new(reader, speaker),
             outbox: Outbox::new(writer),
             handles,
             posture: busy.base.posture.clone(),
@@ -284,6 +290,7 @@ impl Run {
             // THREAT[RES-1], THREAT[RES-4]: the deadline is ours, and it kills.
             () = sleep_until(until) => self.time_is_up(),
             read = self.inbox.fill(), if may_read => match read {
+                Ok(true) if self.inbox.is_flooded() => self.babbled(),
                 Ok(true) => {}
                 Ok(false) | Err(_) if is_program => self.is_mute = true,
                 Ok(false) | Err(_) => self.died(None),
@@ -300,8 +307,10 @@ impl Run {
                 Heard::Written(stream, text, bytes) => {
                     return self.accept_output(stream, text, bytes);
                 }
+                Heard::Streams(out, err) => self.take_streams(out, err),
                 Heard::Ended(status) => self.died(status),
             },
+            (stream, text) = written_late(&mut self.kept) => self.keep_late(stream, &text),
             () = sleep_until(self.next_look), if is_program => self.look(),
         }
         None
@@ -347,6 +356,7 @@ impl Run {
     /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
     fn look(&mut self) {
         self.next_look = Instant::now() + LOOK;
+        self.end_stopped_processes();
         self.used();
         if self.usage.cpu > self.limits.cpu {
             self.stop(Outcome::Stopped(Limit::Cpu));
@@ -415,6 +425,11 @@ impl Run {
     fn accept(&mut self, frame: FromGuest) -> Option<Event> {
         match frame {
             FromGuest::Compiled => self.is_compiled = true,
+            // THREAT[SES-10]: programs write to pipes. What comes as a frame is what the guest
+            // knows to be an earlier cell's.
+            FromGuest::Output { stream, text } if self.kept.is_some() && self.home.is_some() => {
+                self.keep_late(stream, &text);
+            }
             FromGuest::Output { stream, text } => {
                 let bytes = text.len() as u64;
                 return self.accept_output(stream, text, bytes);
@@ -429,8 +444,8 @@ impl Run {
             },
             // It comes with its weight, see below.
             FromGuest::Ask { .. } => {}
-            FromGuest::CellEnded { number, ending } if self.kept.is_some() => {
-                self.accept_end_of_cell(number, ending);
+            FromGuest::CellEnded { key, ending } if self.kept.is_some() => {
+                self.accept_end_of_cell(&key, ending);
             }
             // A session says how its cells end, anybody else how they do.
             FromGuest::Returned(_) | FromGuest::Threw(_) if self.kept.is_some() => self.babbled(),
@@ -492,6 +507,8 @@ impl Run {
 /// What comes from a program beside its frames.
 enum Heard {
     Written(Stream, String, u64),
+    /// The output of the cell that begins.
+    Streams(Output, Output),
     /// The wait status of its first process, if that could be seen.
     Ended(Option<i32>),
 }
@@ -501,6 +518,29 @@ async fn heard(busy: &mut Option<Busy>, home: &mut Option<Home>) -> Heard {
     let Home { out, err, init, used, .. } = home;
     tokio::select! {
         (stream, text, bytes) = written(out, err) => Heard::Written(stream, text, bytes),
-        status = busy.guest_ended(init, used) => Heard::Ended(status.ok()),
+        news = busy.guest_news(init, used) => match news {
+            Ok(GuestNews::Streams(out, err)) => Heard::Streams(out, err),
+            Ok(GuestNews::Ended(status)) => Heard::Ended(Some(status)),
+            Err(_) => Heard::Ended(None),
+        },
+    }
+}
+
+/// What is written next to the output of an earlier cell.
+async fn written_late(kept: &mut Option<Kept>) -> (Stream, String) {
+    match kept.as_mut().map(|kept| &mut kept.earlier) {
+        Some(earlier) => Earlier::written(earlier).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Which process of a session speaks for it.
+fn speaker(language: Language, home: &Home, roots: &[i32]) -> Speaker {
+    match (language, roots) {
+        (Language::Node, _) => Speaker::FirstChild,
+        // A guest that entered is the last of the roots; else it is init that speaks.
+        (_, [.., guest]) if home.guest.is_some() => Speaker::Process(*guest),
+        (_, [init, ..]) => Speaker::Process(*init),
+        (_, []) => Speaker::Anybody,
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use crate::ExecError;
 use crate::nursery::Nursery;
-use crate::program::{Home, Init, Programs};
+use crate::program::{GuestNews, Home, Init, Programs};
 use crate::zygote::{Zygote, blocking};
 
 /// Every step of building a slot is bounded by this.
@@ -238,22 +238,21 @@ impl Base {
 }
 
 impl Busy {
-    /// Waits until the guest's first process has ended, for a guest that is a program: its wait
-    /// status. Cancel-safe.
-    pub(crate) async fn guest_ended(
+    /// Waits until there is something new of a guest that is a program. Cancel-safe.
+    pub(crate) async fn guest_news(
         &mut self,
-        init: &Init,
+        init: &mut Init,
         used: &mut Option<Exit>,
-    ) -> io::Result<i32> {
+    ) -> io::Result<GuestNews> {
         match &self.base.nursery {
             Some(nursery) if self.is_nursing => {
                 let (status, exit) = nursery.ended().await?;
                 self.is_nursing = false;
                 *used = Some(exit);
-                Ok(status)
+                Ok(GuestNews::Ended(status))
             }
             Some(_) => std::future::pending().await,
-            None => init.ended().await,
+            None => init.news().await,
         }
     }
 

@@ -2,13 +2,16 @@
 //! given up and taken up again without losing a byte.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 
+use codexec_sandbox::{read_attributed, write_with};
 use codexec_types::{
     ASK_HEAD_BYTES, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, LONG_FRAME_BYTES,
     MAX_ASK_BYTES, frame_length, id_of_long_ask, is_ask, refuse_long_ask,
 };
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -16,6 +19,11 @@ const READ_BYTES: usize = 64 << 10;
 
 pub(crate) struct Inbox {
     socket: OwnedReadHalf,
+    speaker: Speaker,
+    /// What others than the speaker have written.
+    foreign_bytes: usize,
+    /// What is read before it is known whose it is.
+    room: Vec<u8>,
     bytes: Vec<u8>,
     start: usize,
     /// Bytes of a frame that nobody will look at.
@@ -34,10 +42,35 @@ pub(crate) enum Received {
     Refused(u32, CallError),
 }
 
+/// Whose bytes are frames.
+///
+/// THREAT[SES-8]: a process that a guest has started may have its socket, and is not listened to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    /// Whoever has the socket: a guest of one execution answers for all that it starts.
+    Anybody,
+    /// This process on the host.
+    Process(i32),
+    /// The first child of a worker's first process: not known before it speaks.
+    FirstChild,
+}
+
+/// Who else writes this much wants to keep us busy.
+const MAX_FOREIGN_BYTES: usize = 64 << 10;
+
 impl Inbox {
-    pub(crate) fn new(socket: OwnedReadHalf) -> Inbox {
-        let (bytes, decoding, decoded) = (Vec::new(), None, None);
-        Inbox { socket, bytes, start: 0, skipping: 0, decoding, decoded }
+    pub(crate) fn new(socket: OwnedReadHalf, speaker: Speaker) -> Inbox {
+        Inbox {
+            socket,
+            speaker,
+            foreign_bytes: 0,
+            room: Vec::new(),
+            bytes: Vec::new(),
+            start: 0,
+            skipping: 0,
+            decoding: None,
+            decoded: None,
+        }
     }
 
     /// A frame that has arrived whole and is taken apart, if there is one.
@@ -106,12 +139,38 @@ impl Inbox {
         if self.bytes.is_empty() && self.bytes.capacity() > 2 * READ_BYTES {
             self.bytes = Vec::new();
         }
-        self.bytes.reserve(READ_BYTES);
-        let is_open = self.socket.read_buf(&mut self.bytes).await? > 0;
+        let is_open = self.read().await?;
         let skipped = self.skipping.min(self.bytes.len());
         self.skipping -= skipped;
         self.start = skipped;
         Ok(is_open)
+    }
+
+    /// Adds what the speaker has written to what waits.
+    async fn read(&mut self) -> io::Result<bool> {
+        if self.speaker == Speaker::Anybody {
+            self.bytes.reserve(READ_BYTES);
+            return Ok(self.socket.read_buf(&mut self.bytes).await? > 0);
+        }
+        self.room.resize(READ_BYTES, 0);
+        let (socket, room) = (self.socket.as_ref(), &mut self.room);
+        let read = || read_attributed(socket.as_fd(), room);
+        let (count, from) = socket.async_io(Interest::READABLE, read).await?;
+        let is_speaker = self.speaker.is(from);
+        if let (Speaker::FirstChild, true) = (self.speaker, is_speaker) {
+            self.speaker = Speaker::Process(from);
+        }
+        if is_speaker {
+            self.bytes.extend_from_slice(self.room.get(..count).unwrap_or_default());
+        } else {
+            self.foreign_bytes += count;
+        }
+        Ok(count > 0 || from != 0)
+    }
+
+    /// Whether others have written more than can be overlooked.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.foreign_bytes > MAX_FOREIGN_BYTES
     }
 }
 
@@ -125,9 +184,26 @@ fn receive(body: &[u8]) -> Result<Received, FrameError> {
     }
 }
 
+impl Speaker {
+    fn is(self, pid: i32) -> bool {
+        match self {
+            Speaker::Anybody => true,
+            Speaker::Process(speaker) => speaker == pid,
+            Speaker::FirstChild => is_first_child(pid),
+        }
+    }
+}
+
+/// Whether a process is the second of its namespace, that is, the first that its init has started.
+pub(crate) fn is_first_child(pid: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    ids.is_some_and(|ids| ids.split_whitespace().nth(1).is_some() && ids.trim().ends_with("\t2"))
+}
+
 pub(crate) struct Outbox {
     socket: OwnedWriteHalf,
-    frames: VecDeque<Vec<u8>>,
+    frames: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     written: usize,
     bytes: usize,
 }
@@ -138,8 +214,13 @@ impl Outbox {
     }
 
     pub(crate) fn push(&mut self, frame: Vec<u8>) {
+        self.push_with(frame, Vec::new());
+    }
+
+    /// The same, with descriptors beside the frame.
+    pub(crate) fn push_with(&mut self, frame: Vec<u8>, fds: Vec<OwnedFd>) {
         self.bytes += frame.len();
-        self.frames.push_back(frame);
+        self.frames.push_back((frame, fds));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -157,18 +238,26 @@ impl Outbox {
 
     /// Writes some of what waits. Cancel-safe.
     pub(crate) async fn drain(&mut self) -> io::Result<()> {
-        let Some(frame) = self.frames.front() else { return Ok(()) };
-        let rest = frame.get(self.written..).unwrap_or_default();
-        let count = self.socket.write(rest).await?;
+        let socket = self.socket.as_ref();
+        let write = || self.write_some();
+        let count = socket.async_io(Interest::WRITABLE, write).await?;
         self.note_written(count);
         Ok(())
     }
 
+    /// Descriptors go out beside the first byte of their frame.
+    fn write_some(&self) -> io::Result<usize> {
+        let Some((frame, fds)) = self.frames.front() else { return Ok(0) };
+        let rest = frame.get(self.written..).unwrap_or_default();
+        let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
+        let beside = if self.written == 0 { fds.as_slice() } else { &[] };
+        write_with(self.socket.as_ref().as_fd(), rest, beside)
+    }
+
     /// Writes what can be written now.
     pub(crate) fn drain_now(&mut self) {
-        while let Some(frame) = self.frames.front() {
-            let rest = frame.get(self.written..).unwrap_or_default();
-            match self.socket.try_write(rest) {
+        while !self.frames.is_empty() {
+            match self.socket.as_ref().try_io(Interest::WRITABLE, || self.write_some()) {
                 Ok(count) if count > 0 => self.note_written(count),
                 Ok(_) | Err(_) => return,
             }
@@ -177,7 +266,7 @@ impl Outbox {
 
     fn note_written(&mut self, count: usize) {
         self.written += count;
-        if let Some(frame) = self.frames.front()
+        if let Some((frame, _)) = self.frames.front()
             && self.written >= frame.len()
         {
             self.bytes -= frame.len();

@@ -142,6 +142,8 @@ pub enum FromInit {
     /// and for one that enters, all namespaces and, if it is in force, the Landlock ruleset.
     Ready,
     Broken(Broken),
+    /// The output and error of the cell that begins are beside this: the ends to read.
+    Streams,
     /// The guest's first process has ended; as `wait` tells it.
     Ended {
         status: i32,

@@ -207,6 +207,10 @@ impl GuestProcess {
         self.signal(libc::SIGKILL);
     }
 
+    pub fn interrupt(&self) {
+        self.signal(libc::SIGINT);
+    }
+
     /// The only failure is that it has ended.
     fn signal(&self, signal: libc::c_int) {
         let _ = sys::signal(self.0.as_fd(), signal);
@@ -215,8 +219,7 @@ impl GuestProcess {
 
 /// How long the machine runs, as the kernel counts when processes begin.
 pub fn time_since_boot() -> Duration {
-    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME);
-    now.map_or(Duration::ZERO, Duration::from)
+    sys::time_since_boot()
 }
 
 /// Reads a worker's first words: whether all its walls stand. `None` while they are not whole.

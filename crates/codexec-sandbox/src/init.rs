@@ -44,11 +44,11 @@ pub(crate) fn serve(born: Born) -> ! {
     let mounts: Vec<OwnedFd> = fds.collect();
     let channel = UnixStream::from(channel);
     match raise_walls(&launch, &program, [&control, &out, &err], &channel, &mounts) {
-        Ok(rules) => {
+        Ok(Raised { rules, cells }) => {
             drop((out, err, mounts));
             let walls =
                 guest::Walls { rules: rules.as_ref(), open_files: launch.rlimits.open_files };
-            let ran = guest::run(program.first, walls, &control, channel);
+            let ran = guest::run(program.first, walls, &control, channel, cells);
             sys::exit_now(i32::from(ran.is_err()))
         }
         Err(broken) => {
@@ -58,6 +58,13 @@ pub(crate) fn serve(born: Born) -> ! {
     }
 }
 
+/// What is left to be used when the walls stand.
+struct Raised {
+    rules: Option<OwnedFd>,
+    /// Where a shell's cells are written, for a session of one.
+    cells: Option<OwnedFd>,
+}
+
 /// All of them but Landlock and the limit on open files, which are for the guest alone.
 fn raise_walls(
     launch: &Launch,
@@ -65,7 +72,7 @@ fn raise_walls(
     [control, out, err]: [&OwnedFd; 3],
     channel: &UnixStream,
     mounts: &[OwnedFd],
-) -> Result<Option<OwnedFd>, Broken> {
+) -> Result<Raised, Broken> {
     let raise = |layer: Layer, step: &str, result: Result<(), Errno>| match result {
         Err(errno) if !launch.lowered.contains(&layer) => {
             Err(Broken::new(layer, step, errno as i32))
@@ -85,6 +92,11 @@ fn raise_walls(
     let room = launch.room.as_ref().ok_or_else(|| Broken::new(Layer::Root, "no room", 0))?;
     raise(Layer::Root, "mount the workspace", workspace(room))?;
     raise(Layer::Root, "mount what it is shown", attach(&program.mounts, mounts))?;
+    let mut cells = None;
+    if program.is_session && matches!(program.first, First::Scripted(_)) {
+        let folder = cells_folder().map(|folder| cells = Some(folder));
+        raise(Layer::Root, "mount the folder of cells", folder)?;
+    }
     let place = overlay::make_place()
         .map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?;
     let fetches = matches!(program.first, First::Fetches(_));
@@ -109,7 +121,28 @@ fn raise_walls(
     }
     let said = control::send(control.as_fd(), &FromInit::Ready, &beside);
     raise(Layer::Pid, "tell the host", said.map_err(errno_of))?;
-    Ok(rules)
+    Ok(Raised { rules, cells })
+}
+
+/// Where the cells of a shell are.
+const CELLS: &str = "/box/cells";
+
+/// A folder that only this process can write, by the descriptor: the guest, which is the same user,
+/// sees it through a mount that is read-only. Nor can it list what is there.
+///
+/// THREAT[SES-6], THREAT[SES-8]: nobody plants or replaces the files of a cell.
+fn cells_folder() -> Result<OwnedFd, Errno> {
+    let nothing = None::<&str>;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    fs::create_dir(CELLS).map_err(errno_of)?;
+    mount(Some("cells"), CELLS, Some("tmpfs"), flags, Some("size=64m,nr_inodes=1k,mode=311"))?;
+    // Without the right to list it there is no other way to hold it.
+    let how = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_CLOEXEC;
+    let folder = nix::fcntl::open(CELLS, how, nix::sys::stat::Mode::empty())?;
+    bind(Path::new(CELLS), Path::new(CELLS))?;
+    let read_only = flags | MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+    mount(nothing, CELLS, nothing, read_only, nothing)?;
+    Ok(folder)
 }
 
 /// Collects what the host gets beside [`FromInit::Ready`], but for the rules.

@@ -22,6 +22,7 @@ mod control;
 mod entry;
 mod exchange;
 mod exec;
+mod heard;
 mod host;
 mod hull;
 mod init;
@@ -47,6 +48,7 @@ pub use control::{
 };
 pub use entry::Entry;
 pub use exchange::exchange;
+pub use heard::{read_attributed, tell_speakers, write_with};
 pub use host::{
     GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, confined, hurry_thread, interrupt,
     is_full, is_open_for_writing, is_root, process_id, shares_memory, time_since_boot, used_bytes,

@@ -74,6 +74,28 @@ pub(crate) fn limit(resource: u32, value: u64) -> Result<(), Errno> {
     Errno::result(unsafe { libc::setrlimit(resource, &raw const limit) }).map(drop)
 }
 
+/// Has a process start no others until [`allow_processes`]; what it was allowed before.
+pub(crate) fn allow_no_processes(pid: i32) -> Result<libc::rlimit, Errno> {
+    let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let (get, resource) = (std::ptr::null(), libc::RLIMIT_NPROC);
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::prlimit(pid, resource, get, &raw mut before) })?;
+    allow_processes(pid, libc::rlimit { rlim_cur: 0, ..before })?;
+    Ok(before)
+}
+
+pub(crate) fn allow_processes(pid: i32, limit: libc::rlimit) -> Result<(), Errno> {
+    let (limit, ignored) = (&raw const limit, std::ptr::null_mut());
+    // SAFETY: the pointer is to a live local.
+    Errno::result(unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, limit, ignored) }).map(drop)
+}
+
+/// Sends a signal by its number, to a child of ours that is not reaped yet.
+pub(crate) fn raise(pid: i32, signal: libc::c_int) {
+    // SAFETY: plain integers. The only failure is that it has ended.
+    unsafe { libc::kill(pid, signal) };
+}
+
 /// Puts `fd` at this number, where a program that is started finds it.
 pub(crate) fn give(fd: OwnedFd, number: RawFd) -> Result<(), Errno> {
     if fd.as_raw_fd() == number {
@@ -298,6 +320,14 @@ fn set_capabilities(sets: [u32; 6]) -> Result<(), Errno> {
     // SAFETY: the header and the two data elements of version 3 live through the call.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) };
     Errno::result(result).map(drop)
+}
+
+pub(crate) fn time_since_boot() -> std::time::Duration {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live local.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
+    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or(0);
+    std::time::Duration::new(now.tv_sec.unsigned_abs(), nanoseconds)
 }
 
 pub(crate) fn open_process(pid: u32) -> Result<OwnedFd, Errno> {

@@ -45,7 +45,8 @@ pub enum FromGuest {
     Threw(Thrown),
     /// How one cell of a session ended. The worker waits for the next.
     CellEnded {
-        number: u32,
+        /// The cell's own: see [`Cell::key`].
+        key: String,
         ending: CellEnding,
     },
 }
@@ -80,6 +81,8 @@ pub enum ToGuest {
 pub struct Cell {
     /// From 1 on, without a gap.
     pub number: u32,
+    /// Random, and new for each cell: only whoever has been given the cell can say how it ended.
+    pub key: String,
     pub code: String,
     pub input: Json,
     /// As a program's arguments.

@@ -19,6 +19,7 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_mcp.py", include_str!("../shim/python/codexec_guest_mcp.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
+    ("codexec_guest_attributed.py", include_str!("../shim/python/codexec_guest_attributed.py")),
     ("codexec_guest_running.py", include_str!("../shim/python/codexec_guest_running.py")),
     ("codexec_guest_runtime.py", include_str!("../shim/python/codexec_guest_runtime.py")),
     ("codexec_guest_session.py", include_str!("../shim/python/codexec_guest_session.py")),

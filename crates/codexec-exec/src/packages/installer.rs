@@ -16,7 +16,7 @@ use super::chatter::Chatter;
 use super::proxy::{Proxy, Reach, Seen};
 use crate::output::written;
 use crate::pool::Machine;
-use crate::program::Home;
+use crate::program::{GuestNews, Home};
 use crate::slot::{Slot, Worker};
 use crate::watch::Watch;
 use crate::zygote::{Zygote, blocking};
@@ -104,7 +104,10 @@ pub(super) async fn run(
             (stream, text, _) = written(&mut home.out, &mut home.err) => {
                 said.add(stream, &text, caller.progress);
             }
-            ended = busy.guest_ended(&home.init, &mut used_before) => status = Some(ended.ok()),
+            news = busy.guest_news(&mut home.init, &mut used_before) => status = Some(match news {
+                Ok(GuestNews::Ended(status)) => Some(status),
+                Ok(GuestNews::Streams(..)) | Err(_) => None,
+            }),
             () = sleep_until(caller.until) => stopped = Some(Stopped::Time),
             () = caller.cancel.cancelled() => stopped = Some(Stopped::Cancelled),
             _ = looks.tick() => {

@@ -1,25 +1,30 @@
 //! Cells: what is sent to a worker that is kept, one at a time.
 //!
-//! The guest says that a cell has ended, and over the socket: nothing that code prints can be
-//! mistaken for it, and what code could forge ends its own cell, of its own session, and no other.
+//! The guest's first process says that a cell has ended, over the socket and with the key that
+//! came with the cell: nothing that code prints can be mistaken for it, no other process can say
+//! it, and what code could forge ends its own cell, of its own session, and no other.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_types::{
-    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Json, Limit, Outcome, Stream,
-    Thrown, ThrownCode, ToGuest,
+    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Json, Language, Limit,
+    Outcome, Stream, Thrown, ThrownCode, ToGuest,
 };
 use tokio::time::Instant;
 
+use super::earlier::Earlier;
 use super::idle::{IDLE_LOOK, Late};
 use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
 use crate::files::{self, WorkspaceFiles};
 use crate::clock::Clock;
-use crate::freeze::Freezer;
+use crate::freeze::{Freezer, Frozen, tick_now};
 use crate::judge::Evidence;
+use crate::output::Output;
 use crate::slot::Busy;
-use crate::watch::Roots;
+use crate::watch::{Roots, tree};
+use crate::wire::is_first_child;
 use crate::{user_dir, zygote};
 
 /// How long a cell that was told to stop may take for it.
@@ -28,8 +33,14 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 /// What a session has beside the cell that runs.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// The cell that runs, or ran last.
-    number: u32,
+    /// Of the cell that runs, or ran last.
+    key: String,
+    freezer: Freezer,
+    /// When that cell began.
+    began: u64,
+    /// What it has started, from when it was told to stop.
+    stopped: Option<Stopped>,
+    pub(super) earlier: Earlier,
     pub(super) over: Option<Over>,
     pub(super) late: Late,
     /// What its processes had used when the cell, or the time without one, began.
@@ -48,9 +59,43 @@ pub(super) struct Kept {
 impl Kept {
     /// Of a worker that has done nothing yet.
     pub(super) fn new(roots: &[i32]) -> Kept {
+        let freezer = Freezer::new(roots);
         let roots = Roots::new(roots);
-        Kept { memory_bytes: roots.used().memory_bytes, roots, ..Kept::default() }
+        Kept { memory_bytes: roots.used().memory_bytes, roots, freezer, ..Kept::default() }
     }
+}
+
+/// The processes of a cell that was told to stop. They stand still, and are then killed.
+struct Stopped {
+    processes: Frozen,
+    main: i32,
+    at: Instant,
+}
+
+impl Kept {
+    fn kill_stopped(&mut self) {
+        if let Some(stopped) = self.stopped.take() {
+            stopped.processes.kill_since(self.began, stopped.main);
+        }
+    }
+}
+
+/// The process of a session that is to be interrupted by us; a shell is by its init.
+fn main_process(language: Language, roots: &[i32]) -> Option<i32> {
+    match (language, roots) {
+        (Language::Python, [_, guest]) => Some(*guest),
+        (Language::Node, [_]) => tree(roots).into_iter().find(|pid| is_first_child(*pid)),
+        _ => None,
+    }
+}
+
+/// 128 random bits. Without randomness nothing is sent.
+fn fresh_key() -> String {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_or_else(
+        |_| String::new(),
+        |()| bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    )
 }
 
 impl Run {
@@ -65,7 +110,9 @@ impl Run {
         if let Some(over) = kept.over {
             return Err(over);
         }
-        kept.number = number;
+        kept.key = fresh_key();
+        kept.began = tick_now();
+        let key = kept.key.clone();
         let is_old = kept.looked.is_none_or(|looked| now > looked + LOOK);
         self.leftovers = kept.late.take();
         if is_old {
@@ -86,15 +133,35 @@ impl Run {
         self.state = State::Running;
         let cell = Cell {
             number,
+            key,
             code: admitted.code().to_owned(),
             input: admitted.input().clone(),
             args: admitted.args().to_vec(),
         };
-        match ToGuest::Cell(cell).encode() {
-            Ok(frame) => self.outbox.push(frame),
-            Err(_) => self.babbled(),
+        match (ToGuest::Cell(cell).encode(), self.fresh_streams()) {
+            (Ok(frame), Ok(streams)) => self.outbox.push_with(frame, streams),
+            (Err(_), _) | (_, Err(_)) => self.babbled(),
         }
         Ok(())
+    }
+
+    /// THREAT[SES-10]: what writes to the cell's output was not there before it. A guest that
+    /// entered gets the ends to write to beside the cell; a shell's init makes its own.
+    fn fresh_streams(&mut self) -> std::io::Result<Vec<OwnedFd>> {
+        if self.home.as_ref().is_none_or(|home| home.guest.is_none()) {
+            return Ok(Vec::new());
+        }
+        let [(out, to_out), (err, to_err)] = [Output::with_sender()?, Output::with_sender()?];
+        self.take_streams(out, err);
+        Ok(vec![to_out, to_err])
+    }
+
+    /// These are the output of the cell that runs; those before them, of earlier ones.
+    pub(super) fn take_streams(&mut self, out: Output, err: Output) {
+        let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
+        let out = std::mem::replace(&mut home.out, out);
+        let err = std::mem::replace(&mut home.err, err);
+        kept.earlier.push(out, err);
     }
 
     /// Why the worker of a session is gone, if it is.
@@ -116,19 +183,56 @@ impl Run {
                 // Before the signal, which may be there before the cell itself has been read.
                 self.outbox.drain_now();
                 // Code that computes does not read its socket.
-                if let Some(home) = &self.home {
-                    home.interrupt(&self.handles);
+                if self.stop_processes() {
+                    self.state = State::Asked(outcome, Instant::now() + STOP_GRACE);
+                } else {
+                    self.end(outcome);
                 }
-                self.state = State::Asked(outcome, Instant::now() + STOP_GRACE);
             }
             // It was asked before, and the first reason is the one that is told.
             (Some(_), State::Asked(..) | State::Dying(..) | State::Ended(_)) => {}
         }
     }
 
+    /// THREAT[SES-9]: what the cell has started stands still before the guest is interrupted, so
+    /// nothing goes on by itself because something else has ended. A shell's init does the same.
+    ///
+    /// `false` if the guest would go on as if nothing had been, as Python does in the middle of
+    /// `os.system`.
+    fn stop_processes(&mut self) -> bool {
+        let Some(home) = &self.home else { return true };
+        let (Some(kept), Some(main)) = (&mut self.kept, main_process(self.language, &self.roots))
+        else {
+            home.interrupt(&self.handles);
+            return true;
+        };
+        let processes = kept.freezer.stop_all();
+        let is_caught = processes.catches_interrupt(main);
+        if is_caught {
+            processes.interrupt(main);
+        }
+        if self.language == Language::Python {
+            // It is interrupted before it does anything else, or not at all.
+            processes.kill_since(kept.began, main);
+            return is_caught;
+        }
+        // Node ends what runs from another thread, and one that is not up yet reads its socket.
+        processes.resume(main);
+        kept.stopped = Some(Stopped { processes, main, at: Instant::now() });
+        true
+    }
+
+    /// A guest may wait for what was stopped; by now it is on its way to its end itself.
+    pub(super) fn end_stopped_processes(&mut self) {
+        let Some(kept) = &mut self.kept else { return };
+        if kept.stopped.as_ref().is_some_and(|stopped| stopped.at.elapsed() > STOP_GRACE / 3) {
+            kept.kill_stopped();
+        }
+    }
+
     /// THREAT[SES-1]: only the end of the cell that runs is one; any other is a word too many.
-    pub(super) fn accept_end_of_cell(&mut self, number: u32, ending: CellEnding) {
-        let is_this = self.kept.as_ref().is_some_and(|kept| kept.number == number);
+    pub(super) fn accept_end_of_cell(&mut self, key: &str, ending: CellEnding) {
+        let is_this = self.kept.as_ref().is_some_and(|kept| kept.key == key);
         if !is_this {
             match self.questions_left.checked_sub(1) {
                 Some(left) => self.questions_left = left,
@@ -137,6 +241,15 @@ impl Run {
             return;
         }
         self.hear_waiting_output();
+        if let Some(kept) = &mut self.kept {
+            // Whoever guesses an end that was is late.
+            kept.key = fresh_key();
+            kept.kill_stopped();
+            for (stream, text) in kept.earlier.read_waiting() {
+                kept.late.push(stream, &text);
+            }
+            self.leftovers.extend(kept.late.take_meanwhile());
+        }
         let outcome = match &self.state {
             State::Asked(outcome, _) => outcome.clone(),
             State::Running | State::Dying(..) | State::Ended(_) => self.meaning(ending),
@@ -154,6 +267,10 @@ impl Run {
 
     /// What the guest flushed before it said that the cell had ended.
     fn hear_waiting_output(&mut self) {
+        let news = self.home.as_mut().and_then(|home| home.init.waiting_streams());
+        if let Some((out, err)) = news {
+            self.take_streams(out, err);
+        }
         let Some(home) = &mut self.home else { return };
         let heard =
             [(Stream::Out, home.out.read_waiting()), (Stream::Err, home.err.read_waiting())];

@@ -6,7 +6,7 @@ use std::time::Duration;
 use codexec_types::{CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Heard, Over, Run, State, heard};
+use super::{Heard, Over, Run, State, heard, written_late};
 use crate::watch::Watch;
 use crate::wire::Received;
 
@@ -15,7 +15,7 @@ pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
 /// What is kept of each stream.
 const LATE_BYTES: usize = 32 << 10;
 
-/// What was written while no cell ran.
+/// What was written while no cell ran, or by what an earlier cell has left.
 #[derive(Default)]
 pub(super) struct Late {
     out: Tail,
@@ -30,7 +30,7 @@ struct Tail {
 }
 
 impl Late {
-    fn push(&mut self, stream: Stream, text: &str) {
+    pub(super) fn push(&mut self, stream: Stream, text: &str) {
         let tail = match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
@@ -43,10 +43,19 @@ impl Late {
 
     /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
     pub(super) fn take(&mut self) -> VecDeque<Event> {
+        self.take_marked("[codexec] written after the last reply:\n", "[codexec] this reply:\n")
+    }
+
+    /// THREAT[SES-10]: as the last of a cell's output, where it came while the cell ran.
+    pub(super) fn take_meanwhile(&mut self) -> VecDeque<Event> {
+        self.take_marked("[codexec] written meanwhile by what earlier code left running:\n", "")
+    }
+
+    fn take_marked(&mut self, head: &str, end: &str) -> VecDeque<Event> {
         let Late { out, err } = std::mem::take(self);
         let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
         let event = |(stream, tail): (Stream, Tail)| {
-            let text = tail.marked()?;
+            let text = tail.marked(head, end)?;
             Some(Event::Output { stream, text })
         };
         both.filter_map(event).collect()
@@ -54,18 +63,18 @@ impl Late {
 }
 
 impl Tail {
-    fn marked(self) -> Option<String> {
+    fn marked(self, head: &str, end: &str) -> Option<String> {
         if self.text.is_empty() {
             return None;
         }
-        let mut text = format!("[codexec] written after the last reply:\n{}", self.text);
+        let mut text = format!("{head}{}", self.text);
         if !text.ends_with('\n') {
             text.push('\n');
         }
         if self.left_out_bytes > 0 {
             text.push_str(&format!("[codexec] and {} bytes more\n", self.left_out_bytes));
         }
-        text.push_str("[codexec] this reply:\n");
+        text.push_str(end);
         Some(text)
     }
 }
@@ -137,8 +146,17 @@ impl Run {
     /// What is in the pipes before a cell begins is not the cell's.
     pub(super) fn hear_late_output(&mut self) {
         let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
+        for (stream, text) in kept.earlier.read_waiting() {
+            kept.late.push(stream, &text);
+        }
         kept.late.push(Stream::Out, &home.out.read_waiting().0);
         kept.late.push(Stream::Err, &home.err.read_waiting().0);
+    }
+
+    pub(super) fn keep_late(&mut self, stream: Stream, text: &str) {
+        if let Some(kept) = &mut self.kept {
+            kept.late.push(stream, text);
+        }
     }
 
     async fn rest(&mut self) {
@@ -150,6 +168,7 @@ impl Run {
         let (is_program, has_answers) = (self.home.is_some(), !self.outbox.is_empty());
         tokio::select! {
             read = self.inbox.fill(), if !self.is_mute => match read {
+                Ok(true) if self.inbox.is_flooded() => self.babbled(),
                 Ok(true) => {}
                 Ok(false) | Err(_) if is_program => self.is_mute = true,
                 Ok(false) | Err(_) => self.died(None),
@@ -158,13 +177,11 @@ impl Run {
                 self.outbox.clear();
             },
             heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
-                Heard::Written(stream, text, _) => {
-                    if let Some(kept) = &mut self.kept {
-                        kept.late.push(stream, &text);
-                    }
-                }
+                Heard::Written(stream, text, _) => self.keep_late(stream, &text),
+                Heard::Streams(out, err) => self.take_streams(out, err),
                 Heard::Ended(status) => self.died(status),
             },
+            (stream, text) = written_late(&mut self.kept) => self.keep_late(stream, &text),
             () = sleep_until(self.next_look), if is_program => self.look_at_idle(),
         }
     }
@@ -192,11 +209,7 @@ impl Run {
                 let message = "tools can be called while a cell runs, and none does";
                 self.refuse(id, CallError::new(CallCode::UpstreamError, message));
             }
-            FromGuest::Output { stream, text } => {
-                if let Some(kept) = &mut self.kept {
-                    kept.late.push(stream, &text);
-                }
-            }
+            FromGuest::Output { stream, text } => self.keep_late(stream, &text),
             FromGuest::Compiled
             | FromGuest::Progress(_)
             | FromGuest::Image(_)

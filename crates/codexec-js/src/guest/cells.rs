@@ -20,9 +20,8 @@ impl Guest {
         self.inside(|run| run.begin(job).map_err(|_| Gone))?;
         loop {
             let cell = self.host.with_wire(crate::wire::Wire::receive_cell)?;
-            let number = cell.number;
             let ending = self.run_cell(job, &cell)?;
-            self.say(&FromGuest::CellEnded { number, ending })?;
+            self.say(&FromGuest::CellEnded { key: cell.key, ending })?;
         }
     }
 

@@ -96,8 +96,13 @@ fn nonsense_and_silence_are_the_end() {
 #[test]
 fn an_interrupt_means_the_cell_before_it() {
     let (mut host, mut wire) = pair();
-    let cell =
-        |number| Cell { number, code: "1".to_owned(), input: Json::null(), args: Vec::new() };
+    let cell = |number| Cell {
+        number,
+        key: "key".to_owned(),
+        code: "1".to_owned(),
+        input: Json::null(),
+        args: Vec::new(),
+    };
     let say = |host: &mut UnixStream, frame: ToGuest| {
         host.write_all(&frame.encode().expect("a frame")).expect("a listening guest");
     };

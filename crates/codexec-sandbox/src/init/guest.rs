@@ -32,11 +32,12 @@ pub(super) struct Walls<'a> {
 pub(super) enum Inherited<'a> {
     Channel(&'a UnixStream),
     Input(&'a File),
-    /// For a shell that takes cells: its lines, where it says how they ended, and where its own
-    /// output goes. The guest's output is for its cells.
+    /// For a shell that takes cells: its lines, where it says how they ended, where it leaves what
+    /// it knew, and where its own output goes. Its cells have output of their own.
     Cells {
-        control: &'a OwnedFd,
+        lines: &'a OwnedFd,
         reports: &'a OwnedFd,
+        state: &'a OwnedFd,
         nowhere: &'a OwnedFd,
     },
 }
@@ -45,17 +46,17 @@ pub(super) enum Inherited<'a> {
 const CHANNEL_FD: i32 = 3;
 
 /// As a shell that takes cells knows them: numbers that scripts do not use.
-const OUT_FD: i32 = 96;
-const ERR_FD: i32 = 97;
 const REPORTS_FD: i32 = 98;
+const STATE_FD: i32 = 99;
 
 /// Returns when the guest's first process has ended and the host was told; for a guest that
-/// enters, never.
+/// enters, never. `cells` is the folder for the cells of a shell that is kept.
 pub(super) fn run(
     first: First,
     walls: Walls<'_>,
     control: &OwnedFd,
     channel: UnixStream,
+    cells: Option<OwnedFd>,
 ) -> io::Result<()> {
     let signals = Signals::new()?;
     let status = match first {
@@ -81,7 +82,10 @@ pub(super) fn run(
             // The user's directory was mounted there while this process waited.
             chdir(WORK)?;
             if job.is_session {
-                shell::Session::new(command, walls, &signals, channel)?.serve()?
+                let folder = cells.ok_or(io::ErrorKind::NotFound)?;
+                let session =
+                    shell::Session::new(command, walls, &signals, control, folder, channel);
+                session?.serve()?
             } else {
                 script(command, &job, walls, &signals, channel)?
             }
@@ -93,13 +97,18 @@ pub(super) fn run(
 /// A guest that is not ready to be interrupted would die of it; it finds the host's word on its
 /// socket once it is.
 fn interrupt(guest: i32) {
-    let status = fs::read_to_string(format!("/proc/{guest}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    if caught & (1 << (Signal::SIGINT as u64 - 1)) != 0 {
+    if catches(guest, Signal::SIGINT as i32) {
         // It may have ended.
         let _ = kill(Pid::from_raw(guest), Signal::SIGINT);
     }
+}
+
+/// Whether a process has a handler for this signal.
+pub(super) fn catches(process: i32, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    caught & (1 << (signal - 1)) != 0
 }
 
 fn script(
@@ -173,11 +182,10 @@ pub(super) fn start(
                 sys::give(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
             }
             Inherited::Input(input) => dup2_stdin(input.as_fd())?,
-            Inherited::Cells { control, reports, nowhere } => {
-                sys::give(io::stdout().as_fd().try_clone_to_owned()?, OUT_FD)?;
-                sys::give(io::stderr().as_fd().try_clone_to_owned()?, ERR_FD)?;
+            Inherited::Cells { lines, reports, state, nowhere } => {
                 sys::give(reports.try_clone()?, REPORTS_FD)?;
-                dup2_stdin(control)?;
+                sys::give(state.try_clone()?, STATE_FD)?;
+                dup2_stdin(lines)?;
                 dup2_stdout(nowhere)?;
                 dup2_stderr(nowhere)?;
             }

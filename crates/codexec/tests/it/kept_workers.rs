@@ -4,6 +4,7 @@
 mod bash;
 mod cells;
 mod ends;
+mod leftovers;
 mod node;
 mod stops;
 

@@ -8,7 +8,10 @@ import { enter, rememberDirectory } from "./files.mjs";
 import { namesOfSession } from "./names.mjs";
 import { compileCell, Flaw } from "./program.mjs";
 import { allowUnbalanced, balance, quiet } from "./quiet.mjs";
-import { clearTimeout, define, Error, hasOwn, inspect, process, setImmediate, setTimeout, unbound } from "./taken.mjs";
+import {
+  clearTimeout, decode, decoder, define, Error, hasOwn, inspect, process, safely, setImmediate, setTimeout, slice,
+  stringify, unbound,
+} from "./taken.mjs";
 
 // What main thread and watcher share: how many interrupts the main thread has heard of, how many
 // signals the watcher has, and who may end the cell.
@@ -39,13 +42,16 @@ export const startSession = (guest) => {
   // Thrown by `process.exit`, and caught by nobody.
   const EXIT = new Error("the cell has ended by process.exit");
   let current;
+  // THREAT[SES-8]: what a cell has left running knows the number of the next one, and not its key.
+  // It is on no object that a guest can get hold of.
+  let currentKey;
   let next;
   let isInterruptDue = false;
   let interruptedAt = 0;
   // Whose answer it will be, by the id of the call.
   const askers = { __proto__: null };
 
-  const ended = (number, ending) => send(`{"cell_ended":{"number":${number},"ending":${ending}}}`);
+  const ended = (key, ending) => send(`{"cell_ended":{"key":"${key}","ending":${ending}}}`);
 
   // THREAT[SES-4]: the end of a cell is said once, and of the cell that runs.
   const end = (cell, ending) => {
@@ -61,7 +67,7 @@ export const startSession = (guest) => {
     current = undefined;
     clearTimeout(cell.drain);
     rememberDirectory();
-    ended(cell.number, isInterruptDue ? INTERRUPTED : ending);
+    ended(currentKey, isInterruptDue ? INTERRUPTED : ending);
     hold();
   };
 
@@ -109,9 +115,10 @@ export const startSession = (guest) => {
     cell.drain = setTimeout(cell.finish, guest.DRAIN_MS);
   };
 
-  const begin = ({ number, code, input, args }) => {
+  const begin = ({ number, key, code, input, args }) => {
     const cell = { __proto__: null, number, isStopped: false, pending: 0, finish: undefined, drain: undefined };
     current = cell;
+    currentKey = key;
     // The directory may have been mounted anew since the last cell.
     enter();
     if (load(shared, SIGNALS) > load(shared, HEARD) || now() > interruptedAt + LATE_MS) {
@@ -136,6 +143,12 @@ export const startSession = (guest) => {
     rest();
   };
 
+  const LATE_LENGTH = 64 << 10;
+  const sendLate = (name, chunk) => {
+    const text = typeof chunk === "string" ? chunk : (safely(() => decode(decoder, chunk)) ?? "");
+    send(`{"output":{"stream":"${name}","text":${stringify(slice(text, 0, LATE_LENGTH))}}}`);
+  };
+
   // ---- What a cell may do to the process.
   define(process, "exit", (code) => {
     const cell = cellNow() ?? current;
@@ -147,18 +160,23 @@ export const startSession = (guest) => {
     }
     throw EXIT;
   });
-  const guard = (stream) => {
+  const guard = (stream, name) => {
     const write = unbound(stream.write);
     define(stream, "write", (...args) => {
-      if (cellNow()?.isStopped !== true) return write(stream, ...args);
+      const cell = cellNow();
+      // THREAT[SES-10]: what an earlier cell has left running does not write as the one that runs.
+      const isLate = current !== undefined && cell !== undefined && cell !== current && !cell.isStopped;
+      if (isLate) sendLate(name, args[0]);
+      else if (cell?.isStopped !== true) return write(stream, ...args);
       const done = args[args.length - 1];
       if (typeof done === "function") setImmediate(done);
       return true;
     });
   };
-  guard(process.stdout);
-  guard(process.stderr);
+  // Which says by itself whose it is.
   const complain = unbound(process.stderr.write).bind(undefined, process.stderr);
+  guard(process.stdout, "out");
+  guard(process.stderr, "err");
 
   // It must not end the process, also before the watcher is there.
   process.on("SIGINT", () => {});
@@ -193,7 +211,7 @@ export const startSession = (guest) => {
     if (!isWatched || next === undefined || current !== undefined) return;
     const cell = next;
     next = undefined;
-    if (hasOwn(cell, "isStopped")) ended(cell.number, INTERRUPTED);
+    if (hasOwn(cell, "isStopped")) ended(cell.key, INTERRUPTED);
     else begin(cell);
   };
 

@@ -24,15 +24,16 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
   host.on("error", () => {});
   let heard;
   let number = 0;
-  const fresh = () => ({ out: "", err: "", asks: [], images: 0 });
+  const fresh = () => ({ out: "", err: "", late: "", asks: [], images: 0 });
   let told = fresh();
   child.stdout.on("data", (data) => (told.out += data));
   child.stderr.on("data", (data) => (told.err += data));
   const hear = (said) => {
     const [kind] = Object.keys(said);
     if (kind === "image") return told.images++;
+    if (kind === "output") return (told.late += `${said.output.stream}: ${said.output.text}`);
     if (kind === "cell_ended") {
-      assert.equal(said.cell_ended.number, number);
+      assert.equal(said.cell_ended.key, `key ${number}`);
       return setTimeout(() => heard.resolve(said.cell_ended.ending), 20);
     }
     assert.equal(kind, "ask");
@@ -58,7 +59,7 @@ const open = ({ answer = (ask) => ({ Ok: ask }) } = {}) => {
     number++;
     told = fresh();
     const ending = new Promise((resolve, reject) => (heard = { resolve, reject }));
-    host.write(frame({ cell: { number, code, input, args } }));
+    host.write(frame({ cell: { number, key: `key ${number}`, code, input, args } }));
     if (stopAfter !== undefined) setTimeout(interrupt, stopAfter);
     const late = setTimeout(() => heard.reject(new Error(`no end: ${code}`)), 20_000);
     const result = await ending.finally(() => clearTimeout(late));
@@ -177,6 +178,13 @@ test("what earlier cells have begun goes on, and its errors are told", async () 
   assert.equal(text(seen), "true");
   assert.match(seen.err, /^\[codexec\] nobody caught this of cell 1: TypeError: of the first/);
   assert.equal(text(await guest.cell("clearInterval(timer); 1")), "1");
+});
+
+test("what earlier cells print while another runs is told apart", async () => {
+  const guest = open();
+  await guest.cell("var go = false, done = new Promise(r => { const t = setInterval(() => { if (!go) return; clearInterval(t); console.log('late'); process.stderr.write(Buffer.from('bytes')); r(); }, 1) }); 0");
+  const seen = await guest.cell("go = true; await done; console.log('own'); 0");
+  assert.deepEqual([seen.out, seen.err, seen.late], ["own\n", "", "out: late\nerr: bytes"]);
 });
 
 const loops = [

@@ -11,6 +11,7 @@ import os
 import selectors
 import sys
 from _signal import SIGINT, signal
+from codexec_guest_attributed import Attribution
 from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
 from codexec_guest_files import WORK, current_directory, enter
 from codexec_guest_imports import add_packages
@@ -46,6 +47,7 @@ class Session:
         self._pictures = pictures
         self._namespace = namespace
         self._streams = streams
+        self._attribution = Attribution(streams)
         self._given = namespace["input"]
         self._loop = None
         self._older_tasks = set()
@@ -66,9 +68,12 @@ class Session:
                 return 0
             # The directory may have been mounted anew since the last cell.
             enter(self._directory)
+            # THREAT[SES-8]: what a cell has left running knows the number of the next one, and not
+            # its key.
+            key = cell.pop("key")
             ending = self._run_cell(cell)
             self._directory = current_directory()
-            self._wire.say('{"cell_ended":{"number":%d,"ending":%s}}' % (cell["number"], ending))
+            self._wire.say('{"cell_ended":{"key":"%s","ending":%s}}' % (key, ending))
 
     def _next_cell(self):
         wire = self._wire
@@ -113,6 +118,9 @@ class Session:
         return '"interrupted"' if self._is_stopped else ending
 
     def _set_up(self, cell):
+        # What is half written was written by somebody else.
+        attempt(flush_current)
+        self._attribution.begin(cell["number"], self._wire.take_streams())
         # A variable that the program has made its own is not taken from it, unless it is given.
         if cell["input"] is not None or self._namespace.get("input") is self._given:
             self._namespace["input"] = self._given = cell["input"]

@@ -11,10 +11,19 @@ What is needed to speak is bound when this file is loaded: code that patches `js
 """
 
 from _thread import get_ident
+from array import array
 from itertools import count
 from json import JSONDecoder, JSONEncoder
 from select import POLLIN, POLLOUT, poll
-from socket import AF_UNIX, MSG_DONTWAIT, MSG_NOSIGNAL, SOCK_STREAM, socket
+from socket import (
+    AF_UNIX,
+    CMSG_SPACE,
+    MSG_CMSG_CLOEXEC,
+    MSG_DONTWAIT,
+    MSG_NOSIGNAL,
+    SOCK_STREAM,
+    socket,
+)
 from struct import Struct
 from threading import Condition, RLock
 from time import monotonic
@@ -29,6 +38,8 @@ _header = Struct("<I")
 _scan_json = JSONDecoder(strict=False).scan_once
 
 MOMENT_MS = 10
+# A cell's output and error come beside it.
+FDS_BYTES = CMSG_SPACE(2 * array("i").itemsize)
 
 class Encoder(JSONEncoder):
     """JSON as short as it gets, and never NaN."""
@@ -59,6 +70,7 @@ class Wire:
         self.closed_because = None
         self.start = None
         self.cell = None
+        self.streams = array("i")
         # Called, from any thread, when a cell has come or none will any more.
         self.on_cell = None
         self.unseen_failures = []
@@ -104,6 +116,11 @@ class Wire:
     def take_cell(self):
         cell, self.cell = self.cell, None
         return cell
+
+    def take_streams(self):
+        """The descriptors that came beside a cell."""
+        streams, self.streams = self.streams, array("i")
+        return streams
 
     def ask(self, ask_json, call):
         """Sends the question; `call.settle(result)` is called, under the lock, with the answer."""
@@ -231,7 +248,8 @@ class Wire:
 
     def _receive(self):
         try:
-            chunk = self._socket.recv(READ_BYTES, MSG_DONTWAIT)
+            flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC
+            chunk, beside, _, _ = self._socket.recvmsg(READ_BYTES, FDS_BYTES, flags)
         except BlockingIOError:
             return
         except OSError:
@@ -239,6 +257,8 @@ class Wire:
         if not chunk:
             self._close(HOST_GONE)
             return
+        for _, _, fds in beside:
+            self.streams.frombytes(fds)
         inbox = self._inbox
         inbox += chunk
         while len(inbox) >= _header.size:

@@ -1,4 +1,5 @@
 import importlib.util
+import array
 import os
 import select
 import signal
@@ -65,7 +66,8 @@ class Session(Host):
 
     def begin(self, code, input=None, args=()):
         self.number += 1
-        cell = {"number": self.number, "code": textwrap.dedent(code), "input": input}
+        cell = {"number": self.number, "key": f"key {self.number}", "input": input}
+        cell["code"] = textwrap.dedent(code)
         cell["args"] = list(args)
         self.connection.sendall(frame({"cell": cell}))
 
@@ -92,10 +94,28 @@ class Session(Host):
         self.until(lambda: self.ran.named("cell_ended"))
         frames, self.ran.frames = self.ran.frames, []
         ended = frames.pop()["cell_ended"]
-        assert ended["number"] == self.number
+        assert ended["key"] == f"key {self.number}"
         images = [said["image"] for said in frames]
         out, err = (self.waiting(output) for output in self.outputs)
         return Reply(ended["ending"], out, err, images)
+
+    def with_own_output(self, code):
+        """Sends a cell with pipes of its own: what came out of those before, and out of them."""
+        pipes = [os.pipe(), os.pipe()]
+        fds = array.array("i", [write for _, write in pipes])
+        cell = {"number": self.number + 1, "key": f"key {self.number + 1}", "input": None}
+        cell.update(code=textwrap.dedent(code), args=[])
+        self.number += 1
+        beside = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)]
+        self.connection.sendmsg([frame({"cell": cell})], beside)
+        for fd in fds:
+            os.close(fd)
+        reply = self.end()
+        assert "returned" in reply.ending, reply.ending
+        texts = [self.waiting(read) for read, _ in pipes]
+        for read, _ in pipes:
+            os.close(read)
+        return reply.out, *texts
 
     def waiting(self, output):
         """What is in a pipe now: all that was written before the cell's end was said."""
@@ -171,6 +191,43 @@ class Cells(unittest.TestCase):
             ran = session.send("x = 1\nawait asyncio.sleep(1)\nx")
             self.assertIn(ran.ending, ({"exited": 3}, {"returned": 1}))
             self.assertEqual(session.send("x").value, 1)
+
+    def test_each_cell_has_its_own_output(self):
+        with Session(guest) as session:
+            session.send(
+                """
+                import asyncio, subprocess, threading
+                go, done = threading.Event(), threading.Event()
+                def run():
+                    go.wait()
+                    print("of a thread")
+                    done.set()
+                threading.Thread(target=run).start()
+                async def tell():
+                    while not go.is_set():
+                        await asyncio.sleep(0.01)
+                    print("of a task")
+                t = asyncio.get_event_loop().create_task(tell())
+                p = subprocess.Popen("read x; echo of a process", shell=True, stdin=-1)
+                """
+            )
+            late, out, err = session.with_own_output(
+                """
+                go.set()
+                done.wait()
+                await t
+                p.communicate(b"x")
+                print("of the cell")
+                own = threading.Thread(target=print, args=["of its thread"])
+                own.start()
+                own.join()
+                await asyncio.to_thread(print, "of its helper")
+                subprocess.run(["echo", "of its process"])
+                """
+            )
+            own = "of the cell\nof its thread\nof its helper\nof its process\n"
+            self.assertEqual((out, err), (own, ""))
+            self.assertEqual(sorted(late.splitlines()), ["of a process", "of a task", "of a thread"])
 
     def test_threads_go_on_between_cells(self):
         with Session(guest) as session:

@@ -43,7 +43,7 @@ impl Session {
         self.number += 1;
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         let (number, code, input) = (self.number, code.to_owned(), json(input));
-        self.say(&ToGuest::Cell(Cell { number, code, input, args }));
+        self.say(&ToGuest::Cell(Cell { number, key: number.to_string(), code, input, args }));
     }
 
     /// Listens until the cell has ended; answers all that is asked.
@@ -57,8 +57,8 @@ impl Session {
                     let result = echo(&ask);
                     self.say(&ToGuest::Answer(Answer { id, result }));
                 }
-                FromGuest::CellEnded { number, ending } => {
-                    assert_eq!(number, self.number);
+                FromGuest::CellEnded { key, ending } => {
+                    assert_eq!(key, self.number.to_string());
                     return Reply { written, ending: self.text(ending) };
                 }
                 other => panic!("no cell says {other:?}"),

@@ -1,5 +1,6 @@
 # How a shell of a session lives: read once when it starts, before any cell. Its own output goes
-# nowhere; a cell gets the real one, as descriptors 96 and 97, and reports go out on 98.
+# nowhere; a cell's line opens the real one. Reports go out on descriptor 98, and what the shell
+# leaves to the next one on 99.
 PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
@@ -32,6 +33,14 @@ codexec_failed() {
 trap 'codexec_failed $?' ERR
 set -E
 
+# So does the signal for a cell that is to stop. It runs before the next command does.
+codexec_stop() {
+  builtin trap - INT
+  builtin kill -INT "$$"
+  :
+}
+trap codexec_stop RTMAX
+
 # Whatever else ends the shell leaves what it knew to the next one.
 codexec_leave() {
   [[ $BASHPID == "$$" ]] || return 0
@@ -39,6 +48,6 @@ codexec_leave() {
     builtin declare -p && builtin declare -fp && builtin alias -p && builtin trap -p &&
       builtin shopt -p && builtin umask -p && builtin printf 'builtin cd -- %q\n' "$PWD" &&
       builtin set +o && builtin printf '# whole\n'
-  } >|/box/cells/state 2>/dev/null
+  } >&99 2>/dev/null
 }
 trap codexec_leave EXIT

@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-
 /// By process id.
 #[derive(Debug, Default)]
 pub(super) struct Processes(BTreeMap<i32, Process>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Process {
+pub(super) struct Process {
     parent: i32,
     /// In ticks: an id may be used again.
     start: u64,
+    state: u8,
 }
 
 const FIRST: i32 = 1;
@@ -27,21 +25,11 @@ impl Processes {
         Processes(ids.filter_map(|id| Some((id, Process::read(id)?))).collect())
     }
 
-    /// Interrupts every process that is new since `before`, but for the shell and for what a
-    /// process of before has started; one that was `told` before is killed. A shell goes on after a
-    /// program that was killed, and not after one that was interrupted.
-    ///
-    /// `true` if there was one to kill.
-    pub(super) fn stop_new(&self, before: &Processes, told: &mut Processes, shell: i32) -> bool {
-        let mut is_killing = false;
-        for (id, process) in self.0.iter().filter(|(id, _)| self.is_new(**id, before, shell)) {
-            let is_told = told.0.insert(*id, *process) == Some(*process);
-            is_killing |= is_told;
-            let signal = if is_told { Signal::SIGKILL } else { Signal::SIGINT };
-            // It may have ended.
-            let _ = kill(Pid::from_raw(*id), signal);
-        }
-        is_killing
+    /// Every process that is new since `before`, but for the shell and for what a process of
+    /// before has started.
+    pub(super) fn new_since(&self, before: &Processes, shell: i32) -> Vec<(i32, Process)> {
+        let new = self.0.iter().filter(|(id, _)| self.is_new(**id, before, shell));
+        new.map(|(id, process)| (*id, *process)).collect()
     }
 
     fn is_new(&self, id: i32, before: &Processes, shell: i32) -> bool {
@@ -63,15 +51,22 @@ impl Processes {
 }
 
 impl Process {
-    fn read(id: i32) -> Option<Process> {
-        let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    pub(super) fn read(id: i32) -> Option<Process> {
+        let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
         // The name in parentheses may hold anything; what follows its end is regular.
         let (_, after) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = after.split(' ').collect();
         Some(Process {
             parent: fields.get(1)?.parse().ok()?,
             start: fields.get(19)?.trim().parse().ok()?,
+            state: fields.first()?.bytes().next()?,
         })
+    }
+
+    /// Stopped, or dead.
+    pub(super) fn is_at_rest(self) -> bool {
+        matches!(self.state, b'T' | b't' | b'Z' | b'X')
     }
 }
 

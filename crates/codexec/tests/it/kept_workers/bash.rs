@@ -120,7 +120,7 @@ fn ses_5_a_cell_that_is_too_long_is_stopped_and_the_state_stays() {
 fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
     with_workers(async |workers| {
         let mut bash = bash(workers).await;
-        let reply = bash.send_long("trap '' INT; while :; do :; done").await;
+        let reply = bash.send_long("trap '' RTMAX; while :; do :; done").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
         assert_eq!(bash.run.is_over().map(Over::code), Some("timeout"));
     });

@@ -138,7 +138,7 @@ fn ses_1_an_end_that_is_forged_ends_no_other_cell() {
         let forge = r"
 import json, struct
 for number in (0, 1, 3, 4, 5, 99):
-    ended = {'cell_ended': {'number': number, 'ending': {'returned': 'forged'}}}
+    ended = {'cell_ended': {'key': str(number), 'ending': {'returned': 'forged'}}}
     body = json.dumps(ended).encode()
     os.write(fd, struct.pack('<I', len(body)) + body)";
         session.send("1").await;

@@ -96,7 +96,9 @@ fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
     with_workers(async |workers| {
         let mut node = node(workers).await;
         node.returns("1", "1").await;
-        let reply = node.send_long("require('child_process').execSync('sleep 30')").await;
+        let reply = node.send("require('child_process').execSync('mkfifo pipe'); 1").await;
+        assert_eq!(Session::value(&reply), "1");
+        let reply = node.send_long("require('fs').readFileSync('pipe')").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
         assert_eq!(node.run.is_over().map(Over::code), Some("timeout"));
     });

@@ -1,3 +1,7 @@
+use std::fs;
+use std::io::Read as _;
+use std::path::PathBuf;
+
 use codexec_types::Json;
 
 use super::*;
@@ -10,14 +14,15 @@ struct Place {
 
 fn place() -> Place {
     let home = tempfile::tempdir().expect("a directory");
-    let folder = home.path().join("cells");
-    let cells = Cells::new(folder.clone()).expect("a folder");
+    let folder = home.path().to_owned();
+    let cells = Cells::new(File::open(&folder).expect("a folder").into());
     Place { _home: home, folder, cells }
 }
 
 fn cell(code: &str, args: &[&str]) -> Cell {
     Cell {
         number: 3,
+        key: "0123456789abcdef".to_owned(),
         code: code.to_owned(),
         input: Json::parse("[1]".to_owned()).expect("json"),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
@@ -29,48 +34,35 @@ fn text(path: PathBuf) -> String {
 }
 
 #[test]
-fn a_cell_is_three_files_until_it_is_cleared() {
+fn a_cell_is_files_until_it_is_cleared() {
     let Place { _home, folder, cells } = place();
-    cells.lay_out(&cell("echo 1\n", &["a b", "it's", "$(x)"])).expect("laid out");
+    let cell = cell("echo 1\n", &["a b", "it's", "$(x)"]);
+    let (line, streams) = cells.lay_out(&cell).expect("laid out");
+    // What a shell reads at once.
+    assert!(line.len() < 1_000, "{line}");
     assert_eq!(text(folder.join("3")), "echo 1\n");
     assert_eq!(text(folder.join("3.args")), "set -- 'a b' 'it'\\''s' '$(x)'\n");
     assert_eq!(text(folder.join("3.input")), "[1]");
-    cells.clear(3);
+    let [out, _] = streams.to_read();
+    let mut out = File::from(out.try_clone_to_owned().expect("a copy"));
+    fs::write(folder.join("0123456789abcdef.out"), "written").expect("written");
+    let mut heard = [0; 7];
+    out.read_exact(&mut heard).expect("read");
+    assert_eq!(&heard, b"written");
+    // Its end is not seen before the cell's.
+    let error = out.read(&mut heard).expect_err("nothing is there");
+    assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+    cells.clear(&cell);
+    drop(streams);
+    assert_eq!(out.read(&mut heard).expect("an end"), 0);
     assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0);
 }
 
-/// THREAT[SES-6]: a planted link or pipe is replaced, and neither followed nor waited for.
 #[test]
-fn ses_6_links_and_pipes_in_the_way_are_replaced() {
+fn a_shell_starts_with_the_state_that_was_left() {
     let Place { _home, folder, cells } = place();
-    let other = folder.join("other");
-    fs::write(&other, "as it was").expect("a file");
-    std::os::unix::fs::symlink(&other, folder.join("3")).expect("a link");
-    nix::unistd::mkfifo(&folder.join("3.input"), nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
-    cells.lay_out(&cell("echo 2", &[])).expect("laid out");
-    assert_eq!(text(other), "as it was");
-    assert_eq!(text(folder.join("3")), "echo 2");
-    assert_eq!(text(folder.join("3.input")), "[1]");
-    fs::remove_file(folder.join("3")).expect("removed");
-    fs::create_dir(folder.join("3")).expect("a directory");
-    assert!(cells.lay_out(&cell("echo 3", &[])).is_err());
-}
-
-#[test]
-fn only_a_state_that_is_whole_is_one() {
-    let Place { _home, folder, cells } = place();
-    let state = folder.join("state");
-    assert!(!cells.has_state());
-    fs::write(&state, "x=1\n# who").expect("a file");
-    assert!(!cells.has_state());
-    fs::write(&state, "x=1\n# whole\n").expect("a file");
-    assert!(cells.has_state());
-    assert!(cells.opening().expect("lines").ends_with("cells/taken\n"));
-    assert!(!cells.has_state());
-    assert_eq!(text(folder.join("taken")), "x=1\n# whole\n");
-    fs::write(&state, "x=1\n# whole\n").expect("a file");
-    cells.lay_out(&cell("x", &[])).expect("laid out");
-    assert!(!cells.has_state());
-    nix::unistd::mkfifo(&state, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
-    assert!(!cells.has_state());
+    assert_eq!(cells.opening(None).expect("lines").len(), 1);
+    let lines = cells.opening(Some(b"x=1\n# whole\n")).expect("lines");
+    assert_eq!(lines.last().map(String::as_str), Some(". /box/cells/state\n"));
+    assert_eq!(text(folder.join("state")), "x=1\n# whole\n");
 }

@@ -6,13 +6,15 @@ const SHELL: i32 = 2;
 fn processes(all: &[(i32, i32, u64)]) -> Processes {
     Processes(
         all.iter()
-            .map(|(id, parent, start)| (*id, Process { parent: *parent, start: *start }))
+            .map(|(id, parent, start)| {
+                (*id, Process { parent: *parent, start: *start, state: b'S' })
+            })
             .collect(),
     )
 }
 
 fn new_ones(before: &Processes, now: &Processes) -> Vec<i32> {
-    now.0.keys().copied().filter(|id| now.is_new(*id, before, SHELL)).collect()
+    now.new_since(before, SHELL).into_iter().map(|(id, _)| id).collect()
 }
 
 #[test]

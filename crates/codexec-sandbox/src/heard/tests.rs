@@ -1,0 +1,35 @@
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
+use std::process::{Command, Stdio};
+
+use super::*;
+
+/// THREAT[SES-8]: a descriptor can be inherited, and the name of the writer cannot.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test's own processes")]
+fn ses_8_what_is_read_bears_the_id_of_its_writer() {
+    for kind in [SockType::Stream, SockType::SeqPacket] {
+        let (ours, theirs) = attributed_pair(kind).expect("a pair");
+        let mut mine = UnixStream::from(theirs.try_clone().expect("a copy"));
+        mine.write_all(b"mine").expect("written");
+        let child = Command::new("printf")
+            .arg("theirs")
+            .stdout(Stdio::from(theirs))
+            .spawn()
+            .expect("a child");
+        let child = { i32::try_from(child.id()).expect("an id") };
+        let mut heard = Vec::new();
+        while heard.len() < 2 {
+            let mut room = [0; 64];
+            match read_attributed(ours.as_fd(), &mut room) {
+                Ok((count, speaker)) => heard.push((room[..count].to_vec(), speaker)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::yield_now();
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let own = i32::try_from(std::process::id()).expect("an id");
+        assert_eq!(heard, [(b"mine".to_vec(), own), (b"theirs".to_vec(), child)]);
+    }
+}

@@ -1,0 +1,26 @@
+use super::*;
+
+fn parsed(line: &str) -> Option<(u32, i32, String)> {
+    Report::parse(line.as_bytes()).map(|report| (report.round, report.status, report.key))
+}
+
+#[test]
+fn reports_say_the_round_the_status_and_the_key() {
+    let report = |round, status| Some((round, status, "k".to_owned()));
+    assert_eq!(parsed("0 0 k \n"), report(0, 0));
+    assert_eq!(parsed("1 130 k \n"), report(1, 130));
+    // What `exit` was given counts, as a process would keep it.
+    assert_eq!(parsed("0 130 k 7\n"), report(0, 7));
+    assert_eq!(parsed("0 130 k 256\n"), report(0, 0));
+    assert_eq!(parsed("0 130 k -1\n"), report(0, 255));
+    assert_eq!(parsed("0 130 k many\n"), report(0, 2));
+}
+
+#[test]
+fn what_is_no_report_says_nothing() {
+    for line in ["", "\n", "3\n", "3 0\n", "0 0 k\n", "x 0 k \n", "-3 0 k \n", "99999999999 0 k \n"]
+    {
+        assert_eq!(parsed(line), None, "{line:?}");
+    }
+    assert!(Report::parse(b"0 0 \xff \n").is_none());
+}
