@@ -109,7 +109,16 @@ fn a_named_file_may_be_toml() {
             is_own_program: &|_| false,
         };
         let (client, reach) = (Client::Named, Reach::Named);
-        let scope = Scope { source: path, client, reach, approvals: &approvals, world };
+        let project_servers = ProjectServers::Ask;
+        let scope = Scope {
+            source: path,
+            client,
+            reach,
+            approvals: &approvals,
+            project_servers,
+            is_guest_writable: false,
+            world,
+        };
         same(&parse(&Document::at(path, &text, client), &scope), &["a@1: x t0p"], &[]);
     }
 }
