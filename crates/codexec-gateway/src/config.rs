@@ -29,8 +29,8 @@ use node::Node;
 pub use ourselves::replaced;
 pub(crate) use pending::key;
 pub use pending::{PendingEntry, ProjectServers};
-pub(crate) use relative::{is_code, is_interpreter, program_name};
 pub use places::{Holds, Place, Whereabouts, places};
+pub(crate) use relative::{is_code, is_interpreter, program_name};
 use section::{Section, section};
 pub use server::{
     Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,

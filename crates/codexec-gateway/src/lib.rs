@@ -35,9 +35,10 @@ mod web;
 
 pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
-    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, PendingEntry, Place,
-    Problem, ProjectServers, Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
-    TrustMode, Tuning, Whereabouts, World, merge, parse, places, replaced, unreadable,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, PendingEntry,
+    Place, Problem, ProjectServers, Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig,
+    StdioConfig, TransportConfig, TrustMode, Tuning, Whereabouts, World, merge, parse, places,
+    replaced, unreadable,
 };
 pub use exposure::Exposure;
 pub use files::read_text;

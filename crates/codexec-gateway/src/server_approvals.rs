@@ -79,7 +79,10 @@ impl ServerApprovals {
         for name in names {
             let is_there = |found: &Found| found.config.name.as_str() == name;
             let key = key(file, name);
-            if has.is_broken || has.servers.iter().any(is_there) || !matches!(self.read(&key), Ok(None)) {
+            if has.is_broken
+                || has.servers.iter().any(is_there)
+                || !matches!(self.read(&key), Ok(None))
+            {
                 continue;
             }
             let nothing = Record { fingerprint: String::new(), written: None };

@@ -56,7 +56,7 @@ impl InForce {
         (!names.is_empty()).then(|| {
             format!(
                 "servers that wait for the user's approval: {shown}{more}; the user runs `codexec \
-                 servers approve`"
+                 servers approve` in this project"
             )
         })
     }

@@ -194,7 +194,7 @@ pub(crate) enum Servers {
     Restart(servers::Name),
     /// Log in to a remote server in the browser
     Login(servers::Login),
-    /// Show a project's servers that wait, and tools that are new or changed, and let them be used
+    /// Show the servers and tools that wait for your approval, and let them be used
     Approve(servers::Approve),
 }
 

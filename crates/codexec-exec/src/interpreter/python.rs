@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Interpreter, OURS, check_origin, environment, guest_directory, launch, on_path, outside_usr, room,
-    show_packages,
+    Interpreter, OURS, check_origin, environment, guest_directory, launch, on_path, outside_usr,
+    room, show_packages,
 };
 use crate::{ExecError, Settings};
 
@@ -57,6 +57,8 @@ site.main()
 print(json.dumps({'executable': sys.executable, 'version': list(sys.version_info[:3]),
  'prefixes': sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}),
  'path': [p for p in sys.path if p], 'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else None}))";
+
+const ARGUMENTS: [&str; 4] = ["-B", "-S", "-c", ASK];
 
 #[derive(Deserialize)]
 struct About {
@@ -150,8 +152,7 @@ fn ask(program: &Path, settings: &Settings) -> Result<About, ExecError> {
     if let Some(home) = &settings.home {
         environment.push(("HOME".to_owned(), home.clone().into_os_string()));
     }
-    let arguments = ["-B", "-S", "-c", ASK];
-    let said = ask_program(program, &arguments, &environment, PATIENCE);
+    let said = ask_program(program, &ARGUMENTS, &environment, PATIENCE);
     let said = said.map_err(|error| broken(error.to_string()))?;
     serde_json::from_str(said.trim()).map_err(|_| broken(format!("it said {:?}", said.trim())))
 }
@@ -184,3 +185,6 @@ fn zygote(
     let message = json!({"path": path, "preload": preload, "entry": entry});
     Ok(Zygote { command, message })
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,8 +103,7 @@ impl PendingEntry {
 
 /// Why an entry of this file is off, whatever it says.
 pub(super) fn objection(scope: &Scope<'_>) -> Option<String> {
-    let is_off =
-        scope.reach == Reach::Project && scope.project_servers == ProjectServers::Off;
+    let is_off = scope.reach == Reach::Project && scope.project_servers == ProjectServers::Off;
     is_off.then(|| "`discovery.project-servers` is \"off\"".to_owned())
 }
 

@@ -9,8 +9,8 @@ const CODE: [&str; 20] = [
 ];
 /// Programs that run the file they are told first.
 const INTERPRETERS: [&str; 18] = [
-    "bash", "bun", "dash", "deno", "java", "lua", "node", "nodejs", "perl", "php", "pypy", "python",
-    "ruby", "sh", "ts-node", "tsx", "wasmtime", "zsh",
+    "bash", "bun", "dash", "deno", "java", "lua", "node", "nodejs", "perl", "php", "pypy",
+    "python", "ruby", "sh", "ts-node", "tsx", "wasmtime", "zsh",
 ];
 
 /// A program that is not on PATH, and not named from `/` on.

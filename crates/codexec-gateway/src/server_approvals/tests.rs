@@ -22,10 +22,9 @@ impl Desk {
         ServerApprovals::new(self.home.path())
     }
 
-    /// With what stands in the files that entries refer to.
-    fn read(&self, at: (Client, Reach, bool), file: &str, entry: &str, more: &str) -> Parsed {
+    /// `more` is what stands in the files that an entry refers to.
+    fn read(&self, at: (Client, Reach, bool), file: &str, text: &str, more: &str) -> Parsed {
         let (client, reach, is_guest_writable) = at;
-        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
         let world = World {
             home: Some(Path::new("/home/me")),
             here: Some(Path::new("/work/app")),
@@ -42,15 +41,25 @@ impl Desk {
             is_guest_writable,
             world,
         };
-        let mut parsed = parse(&Document::new(&text, client), &scope);
+        let mut parsed = parse(&Document::new(text, client), &scope);
         assert_eq!(parsed.problems, []);
         self.approvals().settle(&mut parsed);
         merge(vec![parsed])
     }
 
     fn project(&self, entry: &str) -> Parsed {
-        self.read((Client::Cursor, Reach::Project, true), "/work/app/f", entry, "")
+        let at = (Client::Cursor, Reach::Project, true);
+        self.read(at, "/work/app/f", &named("a", entry), "")
     }
+
+    fn approve(&self, parsed: &Parsed) {
+        let pending = parsed.waiting[0].pending.as_ref().expect("pending");
+        self.approvals().approve(pending).expect("written");
+    }
+}
+
+fn named(name: &str, entry: &str) -> String {
+    format!(r#"{{"mcpServers": {{"{name}": {entry}}}}}"#)
 }
 
 #[track_caller]
@@ -67,8 +76,7 @@ fn cfg_6_an_approval_is_for_the_entry_as_it_is() {
     let desk = Desk::new();
     let first = desk.project(ENTRY);
     check(&first, false);
-    let pending = first.waiting[0].pending.as_ref().expect("pending");
-    desk.approvals().approve(pending).expect("written");
+    desk.approve(&first);
     check(&desk.project(ENTRY), true);
     check(&desk.project(&ENTRY.replace(' ', "  ")), true);
     for (from, to) in [
@@ -84,15 +92,14 @@ fn cfg_6_an_approval_is_for_the_entry_as_it_is() {
         let pending = changed.waiting[0].pending.as_ref().expect("pending");
         assert!(pending.is_change(), "{to}");
     }
-    let elsewhere =
-        desk.read((Client::Cursor, Reach::Project, true), "/work/app/g", ENTRY, "");
-    check(&elsewhere, false);
+    let at = (Client::Cursor, Reach::Project, true);
+    check(&desk.read(at, "/work/app/g", &named("a", ENTRY), ""), false);
     let remote = |url: &str, token: &str| {
         let entry = format!(r#"{{"url": "{url}", "headers": {{"K": "{token}"}}}}"#);
         desk.project(&entry)
     };
     let first = remote("https://h/mcp", "1");
-    desk.approvals().approve(first.waiting[0].pending.as_ref().expect("one")).expect("written");
+    desk.approve(&first);
     check(&remote("https://h/mcp", "1"), true);
     check(&remote("https://evil/mcp", "1"), false);
     check(&remote("https://h/mcp", "2"), false);
@@ -102,31 +109,11 @@ fn cfg_6_an_approval_is_for_the_entry_as_it_is() {
 #[test]
 fn cfg_6_files_that_an_entry_reads_are_a_part_of_it() {
     let desk = Desk::new();
+    let text = r#"{"servers": {"a": {"command": "x", "envFile": ".env"}}}"#;
     let at = (Client::VsCode, Reach::Project, true);
-    let read = |more: &str| {
-        let text = r#"{"servers": {"a": {"command": "x", "envFile": ".env"}}}"#;
-        let world = World {
-            home: None,
-            here: Some(Path::new("/work/app")),
-            variable: &|_| None,
-            text_of: &|_| Some(more.to_owned()),
-            is_own_program: &|_| false,
-        };
-        let scope = Scope {
-            source: Path::new("/work/app/.vscode/mcp.json"),
-            client: at.0,
-            reach: at.1,
-            approvals: &desk.claude,
-            project_servers: desk.mode,
-            is_guest_writable: at.2,
-            world,
-        };
-        let mut parsed = parse(&Document::new(text, at.0), &scope);
-        desk.approvals().settle(&mut parsed);
-        merge(vec![parsed])
-    };
+    let read = |more: &str| desk.read(at, "/work/app/.vscode/mcp.json", text, more);
     let first = read("A=1");
-    desk.approvals().approve(first.waiting[0].pending.as_ref().expect("one")).expect("written");
+    desk.approve(&first);
     check(&read("A=1"), true);
     check(&read("A=1\nNODE_OPTIONS=--require=/work/app/x.js"), false);
 }
@@ -138,7 +125,7 @@ fn cfg_3_a_name_approved_in_claude_code_is_approved_as_it_is_seen_first() {
     let user = r#"{"projects": {"/work/app": {"enabledMcpjsonServers": ["a", "later"]}}}"#;
     desk.claude.add_project(&Document::new(user, Client::ClaudeCode), Path::new("/work/app"));
     let at = (Client::ClaudeCode, Reach::Project, true);
-    let read = |entry: &str| desk.read(at, "/work/app/.mcp.json", entry, "");
+    let read = |entry: &str| desk.read(at, "/work/app/.mcp.json", &named("a", entry), "");
     check(&read(ENTRY), true);
     check(&read(r#"{"command": "evil"}"#), false);
     check(&read(ENTRY), true);
@@ -147,26 +134,8 @@ fn cfg_3_a_name_approved_in_claude_code_is_approved_as_it_is_seen_first() {
     // What was approved and is not there may not come as something else.
     let file = Path::new("/work/app/.mcp.json");
     desk.approvals().note_absent(file, desk.claude.approved(), &read(ENTRY));
-    let text = r#"{"mcpServers": {"later": {"command": "evil"}}}"#;
-    let world = World {
-        home: None,
-        here: Some(Path::new("/work/app")),
-        variable: &|_| None,
-        text_of: &|_| None,
-        is_own_program: &|_| false,
-    };
-    let scope = Scope {
-        source: file,
-        client: at.0,
-        reach: at.1,
-        approvals: &desk.claude,
-        project_servers: desk.mode,
-        is_guest_writable: true,
-        world,
-    };
-    let mut parsed = parse(&Document::new(text, at.0), &scope);
-    desk.approvals().settle(&mut parsed);
-    check(&merge(vec![parsed]), false);
+    let later = named("later", r#"{"command": "evil"}"#);
+    check(&desk.read(at, "/work/app/.mcp.json", &later, ""), false);
 }
 
 /// THREAT[CFG-6]: the user's own file in a directory of guests is theirs from the first change on.
@@ -174,7 +143,8 @@ fn cfg_3_a_name_approved_in_claude_code_is_approved_as_it_is_seen_first() {
 fn cfg_6_a_file_of_the_users_that_guests_can_write_is_pinned() {
     let desk = Desk::new();
     let read = |is_guests: bool, entry: &str| {
-        desk.read((Client::Named, Reach::Named, is_guests), "/work/app/servers.json", entry, "")
+        let at = (Client::Named, Reach::Named, is_guests);
+        desk.read(at, "/work/app/servers.json", &named("a", entry), "")
     };
     check(&read(true, ENTRY), true);
     check(&read(true, r#"{"command": "evil"}"#), false);

@@ -146,9 +146,8 @@ impl Planner<'_> {
     /// Programs that the server starts itself are not looked for in guests' folders either.
     fn clean_path(&mut self) {
         let Some(path) = self.plan.env.get("PATH") else { return };
-        let is_safe = |folder: &PathBuf| {
-            folder.is_absolute() && self.guest_directory(folder).is_none()
-        };
+        let is_safe =
+            |folder: &PathBuf| folder.is_absolute() && self.guest_directory(folder).is_none();
         let folders = std::env::split_paths(path).filter(is_safe);
         if let Ok(Ok(clean)) = std::env::join_paths(folders).map(std::ffi::OsString::into_string) {
             self.plan.env.insert("PATH".to_owned(), clean);

@@ -69,8 +69,9 @@ pub(super) fn discovery(file: &file::Discovery) -> Result<Discovery, ConfigError
     };
     let project_servers = match &file.project_servers {
         None => ProjectServers::default(),
-        Some(word) => ProjectServers::parse(word)
-            .ok_or_else(|| ConfigError::ProjectServers(word.clone()))?,
+        Some(word) => {
+            ProjectServers::parse(word).ok_or_else(|| ConfigError::ProjectServers(word.clone()))?
+        }
     };
     let is_on = file.enabled.unwrap_or(true);
     let clients = clients?;

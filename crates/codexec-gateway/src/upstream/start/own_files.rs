@@ -55,7 +55,8 @@ impl Planner<'_> {
             let path = self.plan.cwd.join(value);
             let is_named = CODE_OPTIONS.contains(&option) && is_path(value);
             let is_script = is_first && !arg.starts_with('-');
-            let is_code_file = !value.is_empty() && (path.is_file() && is_code(&path) || is_program(&path));
+            let is_code_file =
+                !value.is_empty() && (path.is_file() && is_code(&path) || is_program(&path));
             if is_named || is_code_file || (is_script && (is_path(value) || is_code(&path))) {
                 files.push(path);
             }

@@ -20,9 +20,19 @@ impl Desk {
             std::fs::create_dir_all(home.join(name)).expect("made");
         }
         let programs = [
-            "bin/python3", "bin/node", "bin/npx", "bin/npm", "bin/bun", "bin/uv", "bin/sh",
-            "bin/server", "project/bin/planted", "project/server", "project/server.js",
-            "trusted/server", "home.js",
+            "bin/python3",
+            "bin/node",
+            "bin/npx",
+            "bin/npm",
+            "bin/bun",
+            "bin/uv",
+            "bin/sh",
+            "bin/server",
+            "project/bin/planted",
+            "project/server",
+            "project/server.js",
+            "trusted/server",
+            "home.js",
         ];
         for name in programs {
             std::fs::write(home.join(name), "").expect("written");
@@ -151,7 +161,7 @@ fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
         "npm start",
         "node -e 1",
         "node -pe 1",
-        "node -r dotenv/config HOME/home.js",
+        "node -r dotenv HOME/home.js",
         "NODE_OPTIONS=--import=tsx node HOME/home.js",
         "sh -c npx_-y_pkg",
     ] {

@@ -19,9 +19,8 @@ pub(super) async fn run(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCod
 
 async fn answer(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.name else { return every(parts, args).await };
-    let waiting: Vec<&Found> = waiting_servers(parts)
-        .filter(|found| found.config.name.as_str() == name)
-        .collect();
+    let waiting: Vec<&Found> =
+        waiting_servers(parts).filter(|found| found.config.name.as_str() == name).collect();
     if !waiting.is_empty() {
         if !args.tool.is_empty() {
             bail!("server {name} itself waits for approval; approve it first, without --tool");
