@@ -10,6 +10,7 @@ mod lists;
 mod login;
 mod names;
 mod overview;
+mod refusals;
 mod resources;
 mod rounds;
 mod servers;

@@ -9,6 +9,7 @@ mod event;
 mod files;
 mod frame;
 mod grants;
+mod guest_paths;
 mod hidden;
 mod id;
 mod json;
@@ -39,6 +40,7 @@ pub use frame::{
     Job, MAX_FRAME_BYTES, ToGuest, frame_length,
 };
 pub use grants::{Grant, Grants};
+pub use guest_paths::GuestPaths;
 pub use hidden::is_hidden;
 pub use id::{ExecutionId, SessionId};
 pub use json::Json;

@@ -17,7 +17,8 @@ use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::{Budget, Seeds, SessionSettings};
 use codexec_types::{
-    Grant, Grants, InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern,
+    Grant, Grants, GuestPaths, InvalidPattern, Language, Policy, ServerName, ToolFilter,
+    ToolPattern,
 };
 
 pub(crate) use file::File;
@@ -31,6 +32,8 @@ pub(crate) struct Config {
     /// Its tools are set when the servers are known: [`Allowed::tools_of`].
     pub(crate) policy: Policy,
     pub(crate) allowed: Allowed,
+    /// Where nothing is started from.
+    pub(crate) guest_paths: GuestPaths,
     pub(crate) python: Python,
     pub(crate) node: Option<PathBuf>,
     /// What guests find in their environment beside what each gets.
@@ -92,6 +95,8 @@ pub(crate) enum ConfigError {
     Variable { name: String, why: &'static str },
     #[error("`gateway.trust` is {0:?}; write \"auto\", \"ask\" or \"manual\"")]
     Trust(String),
+    #[error("`discovery.project-servers` is {0:?}; write \"ask\", \"allow\" or \"off\"")]
+    ProjectServers(String),
     #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
     Client(String),
     #[error("`{key}`: {error}")]
@@ -122,7 +127,11 @@ impl Config {
         let max = limits::within("workers.max", file.workers.max, cores * 8, 1..=1_024)?;
         let warm =
             limits::within("workers.warm", file.workers.warm, (cores * 2).min(max), 0..=max)?;
+        let files = files::files(&file.files, place);
+        let seeds = seeds::seeds(file, max_wall, place)?;
+        let projects = &seeds.executor.projects;
         Ok(Config {
+            guest_paths: files::guest_paths(&file.files, &files, projects, place)?,
             policy: Policy {
                 languages: guests::languages(&file.languages)?,
                 code_bytes: MAX_CODE_BYTES,
@@ -131,7 +140,7 @@ impl Config {
                 max_wall,
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
                 grants: grants(&file.code)?,
-                files: files::files(&file.files, place),
+                files,
             },
             allowed: Allowed(file.tools.allowed.clone()),
             python: guests::python(&file.python, place)?,
@@ -147,7 +156,7 @@ impl Config {
             scripts: keeping::scripts(&file.scripts, place)?,
             packages: keeping::packages(&file.packages, place)?,
             logs: logs::logs(&file.logs)?,
-            seeds: seeds::seeds(file, max_wall, place)?,
+            seeds,
             budget: replies::budget(&file.replies)?,
         })
     }

@@ -24,9 +24,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::log::{self, Log};
+use super::{
+    log::{self, Log},
+    start::StartPlan,
+};
 use crate::{
-    Settings, StdioConfig, Warden,
+    Settings, Warden,
     clean::{clean, cut_front},
     supervisor::END,
 };
@@ -69,27 +72,22 @@ pub(super) struct Started {
     pub(super) stdout: ChildStdout,
 }
 
-/// `env` is the entry's own, its secrets looked up.
 pub(super) fn start(
-    program: &StdioConfig,
-    env: &[(String, String)],
+    plan: &StartPlan,
     log: Option<Log>,
     settings: &Settings,
 ) -> io::Result<Started> {
-    let mut command = command(program, env, settings)?;
+    let mut command = command(plan, settings)?;
     command
-        .args(&program.args)
+        .args(&plan.args)
         .env_clear()
-        .envs(settings.env.iter().map(|(key, value)| (key, value)))
-        .envs(env.iter().map(|(key, value)| (key, value)))
+        .envs(&plan.env)
+        .current_dir(&plan.cwd)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(cwd) = &program.cwd {
-        command.current_dir(cwd);
-    }
     let mut child = command.spawn()?;
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) =
@@ -115,43 +113,20 @@ pub(super) fn start(
 }
 
 /// The program, below a supervisor where there is one of ours.
-fn command(
-    program: &StdioConfig,
-    env: &[(String, String)],
-    settings: &Settings,
-) -> io::Result<Command> {
+fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the file that starts the user's servers"
     )]
-    let new = |program: &OsStr| Command::new(program);
+    let new = |program: &Path| Command::new(program);
     let Some((supervisor, role)) = settings.warden.supervisor() else {
-        return Ok(new(program.command.as_ref()));
+        return Ok(new(&plan.program));
     };
-    check_program(program, env, settings)?;
-    let mut command = new(supervisor.as_os_str());
-    command.arg(role).arg(&program.command);
+    // Fails as starting the program would, because a supervisor cannot tell us.
+    access(&plan.program, AccessFlags::X_OK)?;
+    let mut command = new(supervisor);
+    command.arg(role).arg(&plan.program);
     Ok(command)
-}
-
-/// Fails as starting the program would, because a supervisor cannot tell us.
-fn check_program(
-    program: &StdioConfig,
-    env: &[(String, String)],
-    settings: &Settings,
-) -> io::Result<()> {
-    let name = Path::new(&program.command);
-    let from = program.cwd.as_deref().unwrap_or(Path::new(""));
-    if name.components().count() > 1 {
-        return Ok(access(&from.join(name), AccessFlags::X_OK)?);
-    }
-    let path = env.iter().rev().chain(settings.env.iter().rev()).find(|(key, _)| key == "PATH");
-    let Some((_, path)) = path else { return Ok(()) };
-    let mut tried = std::env::split_paths(path).map(|folder| from.join(folder).join(name));
-    match tried.any(|file| file.is_file() && access(&file, AccessFlags::X_OK).is_ok()) {
-        true => Ok(()),
-        false => Err(io::ErrorKind::NotFound.into()),
-    }
 }
 
 impl Life {

@@ -90,6 +90,8 @@ pub(super) struct Files {
     pub(super) max_files: Option<u64>,
     /// Names that are written although programs obey or run such files by themselves.
     pub(super) let_through: Option<Vec<String>>,
+    /// What is started from there all the same: servers, interpreters, virtual environments.
+    pub(super) run_from: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -183,6 +185,8 @@ pub(super) struct Discovery {
     pub(super) clients: Option<Vec<String>>,
     /// Files in the directory that codexec is started in. Not set: yes.
     pub(super) project_files: Option<bool>,
+    /// What becomes of the servers that these name. Not set: they wait for approval.
+    pub(super) project_servers: Option<String>,
 }
 
 /// What is kept of executions, and how long.

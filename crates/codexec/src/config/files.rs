@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_types::{DirRefusal, Files};
+use codexec_types::{DirRefusal, Files, GuestPaths};
 
-use super::{ConfigError, Place, file, limits};
+use super::{ConfigError, Place, file, guests::whole, limits};
 
 /// In the home directory: keys, tokens, and what other programs run by themselves.
 const PRIVATE: &[&str] = &[
@@ -45,6 +45,23 @@ pub(super) fn written(file: &file::Files) -> Result<codexec_exec::Files, ConfigE
         return Err(ConfigError::LetThrough(text.clone()));
     }
     Ok(codexec_exec::Files { max_bytes: max_mib << 20, max_files, let_through })
+}
+
+/// What guests may write: `files`, and the directories that one toolset lets requests name.
+pub(super) fn guest_paths(
+    file: &file::Files,
+    files: &Files,
+    projects: &[PathBuf],
+    place: &Place,
+) -> Result<GuestPaths, ConfigError> {
+    let mut run_from = Vec::new();
+    for path in &file.run_from {
+        let path = whole("files.run-from", Some(path), place)?.unwrap_or_default();
+        run_from.extend([real(&path), path]);
+    }
+    let mut files = files.clone();
+    files.allowed.extend(projects.iter().map(|project| real(project)));
+    Ok(GuestPaths { files, run_from })
 }
 
 /// What is never worked in, whatever the settings say; real paths.

@@ -7,6 +7,7 @@
     reason = "test helpers are not test functions to clippy"
 )]
 
+mod approvals;
 mod asks;
 mod attacks;
 mod bad_input;
@@ -27,6 +28,7 @@ mod leaks;
 mod limits;
 mod ordinary;
 mod packages;
+mod planted;
 mod programs;
 mod records;
 mod reference;
