@@ -19,5 +19,5 @@ pub(crate) use kept::KeptFiles;
 pub(crate) use ledger::Ledger;
 pub(crate) use listing::Listing;
 pub(crate) use moment::Moment;
-pub(crate) use tree::{NodeKind, Tree};
+pub(crate) use tree::Tree;
 pub(crate) use workspace::{WorkspaceFiles, collect, is_empty};

@@ -133,7 +133,8 @@ impl Programs {
         let mut guest = None;
         if let Some(nursery) = nursery {
             let namespaces: Vec<OwnedFd> = shown.collect();
-            let born = nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
+            let born =
+                nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
             roots.extend(born.pid());
             guest = is_session.then_some(born.pidfd);
         }

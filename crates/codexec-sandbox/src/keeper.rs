@@ -9,9 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::control::{self, receive};
 use crate::init::{self, Born};
 use crate::sys::{self, Cloned};
-use crate::{
-    Broken, FromKeeper, Launch, Layer, OverlayRequest, ToKeeper, hull, overlay, worker,
-};
+use crate::{Broken, FromKeeper, Launch, Layer, OverlayRequest, ToKeeper, hull, overlay, worker};
 
 /// What a keeper becomes.
 enum Fate {

@@ -44,7 +44,8 @@ pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, MemoryGauge, NoCgroups};
 pub use control::{
     Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal,
-    OverlayRequest, PROXY_PORT, Program, ToKeeper, pair as packet_pair, receive as receive_packet, send as send_packet,
+    OverlayRequest, PROXY_PORT, Program, ToKeeper, pair as packet_pair, receive as receive_packet,
+    send as send_packet,
 };
 pub use entry::Entry;
 pub use exchange::exchange;

@@ -89,7 +89,9 @@ pub(crate) enum ConfigError {
     TwoPythons,
     #[error("`python.preload` names {0:?}; write modules like \"numpy\" or \"os.path\"")]
     Module(String),
-    #[error("`files.let-through` names {0:?}; write names without `/`, like \".venv\" or \"*.pth\"")]
+    #[error(
+        "`files.let-through` names {0:?}; write names without `/`, like \".venv\" or \"*.pth\""
+    )]
     LetThrough(String),
     #[error("`environment.{name}` cannot be given to code: {why}")]
     Variable { name: String, why: &'static str },

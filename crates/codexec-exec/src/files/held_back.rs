@@ -26,19 +26,17 @@ const TABLE: &[(&str, &[&str])] = &[
     ("git runs it by itself", &[".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml"]),
 ];
 
-const REPOSITORIES: &[&str] = &[
-    ".git",
-    ".gitmodules",
-    ".gitconfig",
-    ".hg",
-    ".hgrc",
-    ".svn",
-    ".jj",
-    ".bzr",
-];
+const REPOSITORIES: &[&str] =
+    &[".git", ".gitmodules", ".gitconfig", ".hg", ".hgrc", ".svn", ".jj", ".bzr"];
 
-const SERVERS: &[&str] =
-    &[".mcp.json", "mcp.json", "mcp_config.json", ".code-executor.json", ".codexec", ".codexec.toml"];
+const SERVERS: &[&str] = &[
+    ".mcp.json",
+    "mcp.json",
+    "mcp_config.json",
+    ".code-executor.json",
+    ".codexec",
+    ".codexec.toml",
+];
 
 const AGENTS: &[&str] = &[
     ".agents",
@@ -182,9 +180,9 @@ pub(crate) fn judge(
     }
     // A virtual environment may have any name.
     let is_environment = node.kind == NodeKind::Dir
-        && layer.find(&path.join("pyvenv.cfg")).is_ok_and(|found| {
-            found.is_some_and(|marker| marker.kind != NodeKind::Whiteout)
-        });
+        && layer
+            .find(&path.join("pyvenv.cfg"))
+            .is_ok_and(|found| found.is_some_and(|marker| marker.kind != NodeKind::Whiteout));
     is_environment.then_some(ENVIRONMENT)
 }
 

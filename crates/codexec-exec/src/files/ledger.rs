@@ -53,9 +53,9 @@ impl Ledger {
 
     /// True if what the user has there is what a commit left there.
     pub(crate) fn is_ours(&self, path: &Path, there: &Node) -> bool {
-        let put = self.entries.get(path).is_some_and(|entry| {
-            matches!(entry.became, Became::Put(stamp) if stamp == there.stamp)
-        });
+        let put = self.entries.get(path).is_some_and(
+            |entry| matches!(entry.became, Became::Put(stamp) if stamp == there.stamp),
+        );
         put || self.folders.get(path).is_some_and(|folder| *folder == Some(there.stamp))
     }
 

@@ -99,7 +99,8 @@ pub(super) fn make_dirs(
     owner: Option<(u32, u32)>,
 ) -> io::Result<bool> {
     let mut is_new = false;
-    let mut above = path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>();
+    let mut above =
+        path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>();
     above.reverse();
     for path in above {
         let (folder, name) = tree.parent(path)?;

@@ -1,7 +1,7 @@
 //! The directory of a session between two cells.
 
 use std::fs;
-use std::os::fd::AsFd as _;
+use std::os::fd::AsFd;
 
 use super::{Over, Run};
 use crate::ExecError;
@@ -52,7 +52,8 @@ impl Run {
         })
         .await?;
         self.renew_overlay(layer, lower).await?;
-        self.user_dir = Some(blocking(move || dir.begin_layer().map(|()| dir).map_err(Into::into)).await?);
+        self.user_dir =
+            Some(blocking(move || dir.begin_layer().map(|()| dir).map_err(Into::into)).await?);
         Ok(())
     }
 
@@ -80,7 +81,8 @@ impl Run {
     /// on to its directory. The guest could lie here, and would confuse nobody but itself.
     fn has_open_files(&self, real_path: &std::path::Path) -> bool {
         let processes = tree(&self.roots);
-        let is_below = |path: &std::path::Path| path.starts_with(WORK) || path.starts_with(real_path);
+        let is_below =
+            |path: &std::path::Path| path.starts_with(WORK) || path.starts_with(real_path);
         let main = self.roots.last().copied();
         processes.iter().filter(|pid| self.roots.first() != Some(pid)).any(|pid| {
             let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -98,7 +100,6 @@ impl Run {
 }
 
 fn is_half_full(layers: &impl AsFd) -> bool {
-    rustix::fs::fstatvfs(layers).is_ok_and(|about| {
-        about.f_bavail < about.f_blocks / 2 || about.f_ffree < about.f_files / 2
-    })
+    rustix::fs::fstatvfs(layers)
+        .is_ok_and(|about| about.f_bavail < about.f_blocks / 2 || about.f_ffree < about.f_files / 2)
 }

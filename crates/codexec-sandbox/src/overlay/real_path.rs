@@ -37,11 +37,7 @@ impl Prepared {
 
 /// Makes all that is needed to see the overlay at `real_path`, in the stage: where something
 /// fails, the worker has lost nothing. `place` holds the folders.
-pub(super) fn prepare(
-    real_path: &Path,
-    place: OwnedFd,
-    overlay: &CStr,
-) -> Result<Prepared, Errno> {
+pub(super) fn prepare(real_path: &Path, place: OwnedFd, overlay: &CStr) -> Result<Prepared, Errno> {
     let path = inside(real_path)?;
     let folder = match first_folder_of_guest(&path) {
         Some(folder) => {

@@ -92,8 +92,7 @@ pub(crate) fn new_tmpfs(options: &[(&CStr, &CStr)], attributes: u64) -> Result<O
     const SET_STRING: libc::c_int = 1;
     const CREATE: libc::c_int = 6;
     // SAFETY: a text that lives through the call, and a plain integer.
-    let context =
-        unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), CLOSE_ON_EXEC) };
+    let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), CLOSE_ON_EXEC) };
     let context = Errno::result(context).map(|fd| own(fd_of(fd)))?;
     let raw = context.as_raw_fd();
     for (name, value) in options {

@@ -84,8 +84,7 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
         .chain(changes.held_back.iter().map(told("held back")));
     let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
     let other_count = changes.conflicts.len() + changes.held_back.len();
-    let for_others =
-        other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
+    let for_others = other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
     let for_files = file_count.min(MAX_LINES - for_others);
     let mut lines = vec!["[artifacts]".to_owned()];
     lines.extend(files.take(for_files));

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use codexec_exec::Usage;
 use codexec_types::{
-    Artifact, Changes, Crash, ExecutionId, ImageType, Json, Limit, Limits, Outcome, Position,
-    Thrown, ThrownCode,
+    Artifact, Changes, Crash, ExecutionId, ImageType, Json, Limit, Limits, NotWritten, Outcome,
+    Position, Thrown, ThrownCode,
 };
 
 use super::*;

@@ -9,7 +9,8 @@ use std::{
 
 use codexec_types::{
     Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Grants, Json, Language, Limit,
-    Limits, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter, Written,
+    Limits, NotWritten, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter,
+    Written,
 };
 
 mod admitted;

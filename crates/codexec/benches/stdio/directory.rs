@@ -43,7 +43,8 @@ impl Bench {
             alone.sort();
             inside.sort();
             let above = ms(median(&inside)) - ms(median(&alone));
-            let note = format!("without: {:.2} ms, difference {above:.2} (aim 1)", ms(median(&alone)));
+            let note =
+                format!("without: {:.2} ms, difference {above:.2} (aim 1)", ms(median(&alone)));
             self.timed(what, &inside, None, note);
         }
     }

@@ -353,9 +353,7 @@ fn fil_2_cleaning_up_cannot_be_outrun_or_hidden_from() {
     }
     assert!(project.path("many/3000").exists(), "{said}");
     // Between two cells nobody waits for a background process, and it reaches nothing.
-    let arguments = |code: &str| {
-        json!({"language": "bash", "code": code, "session": "s", "working_dir": project.path("")})
-    };
+    let arguments = |code: &str| json!({"language": "bash", "code": code, "session": "s", "working_dir": project.path("")});
     let (start, next) = (
         arguments("(while :; do echo evil > .mcp.json; done) & echo started"),
         arguments("echo next"),

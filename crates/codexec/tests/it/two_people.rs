@@ -120,7 +120,9 @@ fn code(language: &'static str, at: &Path, is_over: &AtomicBool) -> (Vec<Written
             _ => format!("shared-{}.txt", (round * 7) % SHARED),
         };
         let text = match language {
-            "bash" => format!("echo {line} >> {name}; git -c safe.directory='*' log -1 --format=%h"),
+            "bash" => {
+                format!("echo {line} >> {name}; git -c safe.directory='*' log -1 --format=%h")
+            }
             "python" => format!("with open({name:?}, 'a') as f: f.write('{line}\\n')"),
             _ => format!("require('fs').appendFileSync({name:?}, '{line}\\n')"),
         };
@@ -193,11 +195,12 @@ fn fil_7_a_person_and_code_at_work_in_one_repository_lose_nothing() {
     let is_over = AtomicBool::new(false);
     let (lines, guests) = std::thread::scope(|scope| {
         let person = scope.spawn(|| person(&at, &is_over));
-        let guests = ["bash", "python", "node"]
-            .map(|language| scope.spawn({
+        let guests = ["bash", "python", "node"].map(|language| {
+            scope.spawn({
                 let (at, is_over) = (&at, &is_over);
                 move || code(language, at, is_over)
-            }));
+            })
+        });
         let until = Instant::now() + time_at_work();
         while Instant::now() < until && !person.is_finished() {
             std::thread::park_timeout(Duration::from_millis(100));

@@ -15,8 +15,7 @@ fn every_change_is_before_or_after() {
         fs::write(home.path().join(&before), "").unwrap();
         let moment = Moment::after_all_changes(root.as_fd()).unwrap();
         fs::write(home.path().join(&after), "").unwrap();
-        let changed =
-            |name: &str| tree.find(name.as_ref()).unwrap().unwrap().stamp.changed;
+        let changed = |name: &str| tree.find(name.as_ref()).unwrap().unwrap().stamp.changed;
         assert!(changed(&before) < moment, "{round}");
         assert!(changed(&after) >= moment, "{round}");
     }

@@ -19,7 +19,8 @@ fn fil_6_nothing_is_reached_through_links_or_out_of_the_tree() {
         assert!(tree.open_file(Path::new(path)).is_err(), "{path}");
     }
     assert!(tree.list(Path::new("folder")).is_err());
-    let kinds: Vec<_> = tree.list(Path::new("")).unwrap().into_iter().map(|(_, n)| n.kind).collect();
+    let kinds: Vec<_> =
+        tree.list(Path::new("")).unwrap().into_iter().map(|(_, n)| n.kind).collect();
     assert_eq!(kinds, [NodeKind::Link, NodeKind::Link, NodeKind::Dir]);
 }
 

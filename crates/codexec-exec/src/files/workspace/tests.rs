@@ -48,7 +48,8 @@ fn fil_6_links_are_listed_and_never_followed() {
     fs::write(home.path().join("file"), "mine").unwrap();
     let (changes, _) = collected(&home, &WorkspaceFiles::new(), &keep);
     assert_eq!(names(&changes.created), ["file", "folder", "link"]);
-    let kept: Vec<_> = fs::read_dir(keep.path()).unwrap().flatten().map(|e| e.file_name()).collect();
+    let kept: Vec<_> =
+        fs::read_dir(keep.path()).unwrap().flatten().map(|e| e.file_name()).collect();
     assert_eq!(kept, ["file"]);
 }
 
