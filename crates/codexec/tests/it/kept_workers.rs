@@ -6,6 +6,7 @@ mod cells;
 mod ends;
 mod leftovers;
 mod node;
+mod overlay;
 mod stops;
 
 use std::sync::LazyLock;
@@ -105,6 +106,7 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
+        work_dirs: vec![std::env::temp_dir()],
         packages: codexec_exec::packages::Settings::default(),
     }
 }

@@ -65,6 +65,7 @@ impl Machine {
                 let_through: Vec::new(),
             },
             lowered: Vec::new(),
+            work_dirs: Vec::new(),
             packages: settings,
         });
         let packages = Packages::new(&workers);
