@@ -115,6 +115,7 @@ fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
         shown,
         placed: vec![mcp],
         written: written.collect(),
+        work_dirs: settings.work_dirs.clone(),
         disk_bytes: settings.limits.disk_bytes,
         disk_files: settings.limits.disk_files,
     }
@@ -127,10 +128,16 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
         Some(first) => format!("{}:{usual}", first.display()),
         None => usual.to_owned(),
     };
-    let mut environment: Vec<(String, String)> =
-        [("PATH", path.as_str()), ("HOME", "/box/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec();
+    let mut environment: Vec<(String, String)> = [
+        ("PATH", path.as_str()),
+        ("HOME", "/box/home"),
+        ("LANG", "C.UTF-8"),
+        ("TERM", "dumb"),
+        // Imports leave nothing in the user's directory.
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec();
     environment.extend(settings.environment.iter().cloned());
     environment
 }

@@ -4,7 +4,9 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use codexec_sandbox::{Exit, First, FromInit, Program, ToKeeper};
+use codexec_sandbox::{
+    Exit, First, FromInit, Overlay, OverlayRenewal, OverlayRequest, Program, ToKeeper,
+};
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
 use tokio::net::{UnixDatagram, UnixStream};
@@ -13,7 +15,9 @@ use tokio::time::timeout;
 use crate::ExecError;
 use crate::nursery::Nursery;
 use crate::output::Output;
-use crate::slot::{Furnishing, Handles, Keeper, Purpose, STEP, Worker, babble, timed_out};
+use crate::slot::{
+    Furnishing, Handles, Keeper, NotMounted, Purpose, STEP, Worker, babble, timed_out,
+};
 
 /// How the workers of a slot are made.
 pub(crate) struct Programs {
@@ -33,6 +37,28 @@ pub(crate) struct Home {
     pub(crate) listener: Option<OwnedFd>,
     /// What a process that entered from outside has used.
     pub(crate) used: Option<Exit>,
+    /// Where the worker can be given a directory of the user's; `None` for a guest that fetches.
+    entrance: Option<Entrance>,
+    /// The worker's overlay, if it has one.
+    overlay: Option<Mounted>,
+    /// The directory that holds the upper layers of the overlay, `upper-0` and its successors.
+    /// They outlive the worker.
+    pub(crate) layers: Option<OwnedFd>,
+}
+
+/// What a keeper needs to mount something in a worker.
+struct Entrance {
+    user: OwnedFd,
+    mounts: OwnedFd,
+    place: OwnedFd,
+}
+
+/// An overlay as a worker has it.
+struct Mounted {
+    overlay: Overlay,
+    /// The mount namespace in which its layers are mounted.
+    stage: OwnedFd,
+    is_at_real_path: bool,
 }
 
 /// The way to a worker's first process.
@@ -74,7 +100,24 @@ impl Programs {
         let (out, err) = (Output::new(out)?, Output::new(err)?);
         let is_fetching = matches!(self.first, First::Fetches(_));
         let listener = if is_fetching { shown.next() } else { None };
-        let mut home = Home { init, out, err, workspace, guest: None, listener, used: None };
+        let entrance = match (is_fetching, shown.next(), shown.next(), shown.next()) {
+            (false, Some(user), Some(mounts), Some(place)) => {
+                Some(Entrance { user, mounts, place })
+            }
+            _ => None,
+        };
+        let mut home = Home {
+            init,
+            out,
+            err,
+            workspace,
+            guest: None,
+            listener,
+            used: None,
+            entrance,
+            overlay: None,
+            layers: None,
+        };
         let Some(nursery) = nursery else {
             return Ok(Worker { socket, handles, home: Some(home), roots });
         };
@@ -91,6 +134,45 @@ impl Programs {
 }
 
 impl Home {
+    /// Has the keeper show the living worker this directory, at `/box/work` and at its real path.
+    /// `lower` is its mount. Once in a worker's life.
+    pub(crate) async fn mount(
+        &mut self,
+        keeper: &Keeper,
+        overlay: Overlay,
+        lower: OwnedFd,
+    ) -> Result<(), NotMounted> {
+        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
+        let fds = [&entrance.user, &entrance.mounts, &lower, &entrance.place];
+        let request = OverlayRequest { overlay: overlay.clone(), renewal: None };
+        let (is_at_real_path, beside) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
+        let mut beside = beside.into_iter();
+        let stage = beside.next().ok_or_else(babble)?;
+        self.layers = beside.next();
+        self.overlay = Some(Mounted { overlay, stage, is_at_real_path });
+        Ok(())
+    }
+
+    /// Replaces the worker's overlay by one with the upper layer `upper-<generation>`, which is
+    /// made unless it is there, over `lower`.
+    ///
+    /// After an error the two paths of the directory may show different layers: the worker must
+    /// not be used again.
+    pub(crate) async fn renew(
+        &self,
+        keeper: &Keeper,
+        generation: u32,
+        lower: OwnedFd,
+    ) -> Result<(), NotMounted> {
+        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
+        let mounted = self.overlay.as_ref().ok_or_else(babble)?;
+        let fds = [&entrance.user, &entrance.mounts, &lower, &mounted.stage];
+        let is_at_real_path = mounted.is_at_real_path;
+        let renewal = Some(OverlayRenewal { generation, is_at_real_path });
+        let request = OverlayRequest { overlay: mounted.overlay.clone(), renewal };
+        keeper.mount(request, fds.map(OwnedFd::as_fd)).await.map(drop)
+    }
+
     /// Tells the guest to stop what it does. It may not listen.
     pub(crate) fn interrupt(&self, handles: &Handles) {
         match &self.guest {

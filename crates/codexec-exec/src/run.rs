@@ -2,6 +2,7 @@ mod cell;
 mod death;
 mod idle;
 mod over;
+mod renewal;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::PathBuf;

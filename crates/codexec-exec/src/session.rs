@@ -11,7 +11,6 @@ use codexec_types::{Admitted, Job, Json};
 
 use crate::engine::Engine;
 use crate::slot::{Furnishing, Purpose};
-use crate::user_dir::UserDir;
 use crate::zygote::blocking;
 use crate::{ExecError, Run, Workers};
 
@@ -33,16 +32,15 @@ impl Workers {
         let engine = Engine::of(admitted.language());
         let pool = self.0.pool(engine);
         let slot = pool.slot().await?;
-        let (mut dir, mut mounts) = (None, Vec::new());
-        if let Some(wanted) = admitted.working_dir() {
-            let (opened, its_mounts) = UserDir::open(wanted, &self.0.machine).await?;
-            dir = Some(opened);
-            mounts.extend(its_mounts);
-        }
+        let mut mounts = Vec::new();
         if let (Some(packages), false) = (packages, engine == Engine::Js) {
             mounts.push((PathBuf::from(PACKAGES), self.shown(packages).await?));
         }
         let slot = slot.furnished(Furnishing { purpose: Purpose::Session, mounts }).await?;
+        let (slot, dir) = match admitted.working_dir() {
+            Some(wanted) => self.in_directory(slot, wanted).await?,
+            None => (slot, None),
+        };
         let limits = admitted.limits();
         let job = Job {
             language: admitted.language(),
@@ -70,10 +68,8 @@ impl Workers {
         blocking(move || {
             let found = fs::metadata(&path)?;
             let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
-            let (device, inode, protected) = (found.dev(), found.ino(), Vec::new());
-            let wanted = Wanted { path, device, inode, is_writable: false, owner, protected };
-            let mount = mounter.mount(&wanted)?.into_iter().next();
-            mount.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidData).into())
+            let (device, inode) = (found.dev(), found.ino());
+            Ok(mounter.mount(&Wanted { path, device, inode, owner })?)
         })
         .await
     }

@@ -37,6 +37,8 @@ pub struct Settings {
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
+    /// Directories of the user's that guests may be given, with all below them.
+    pub work_dirs: Vec<PathBuf>,
     pub packages: packages::Settings,
 }
 

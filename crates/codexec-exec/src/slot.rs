@@ -2,12 +2,13 @@
 //! walls.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Cgroups, Exit, FromKeeper, Group, Missing, Posture, ToKeeper, WorkerHandles, confined,
+    Broken, Cgroups, Exit, FromKeeper, Group, Missing, Overlay, OverlayRequest, Posture, ToKeeper,
+    WorkerHandles, confined,
 };
 use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
@@ -79,9 +80,33 @@ pub(crate) struct Busy {
     refused_before: u64,
     /// Whether the nursery has yet to tell the end of its guest.
     is_nursing: bool,
+    /// The worker's end, if it was told while something else was waited for.
+    exit: Option<Exit>,
 }
 
 pub(crate) struct Keeper(UnixDatagram);
+
+/// Why a worker was not shown a directory.
+pub(crate) enum NotMounted {
+    /// There is no worker any more.
+    WorkerEnded(Exit),
+    Failed(ExecError),
+}
+
+impl NotMounted {
+    fn into_error(self) -> ExecError {
+        match self {
+            NotMounted::WorkerEnded(_) => io::Error::from(io::ErrorKind::UnexpectedEof).into(),
+            NotMounted::Failed(error) => error,
+        }
+    }
+}
+
+impl<E: Into<ExecError>> From<E> for NotMounted {
+    fn from(error: E) -> NotMounted {
+        NotMounted::Failed(error.into())
+    }
+}
 
 impl Slot {
     pub(crate) async fn open(
@@ -112,9 +137,11 @@ impl Slot {
         match keeper.says().await?.0 {
             FromKeeper::Built { missing } => posture.missing.extend(missing),
             FromKeeper::Broken(broken) => return Err(ExecError::Sandbox(broken)),
-            FromKeeper::Hello { .. } | FromKeeper::Spawned { .. } | FromKeeper::Exited(_) => {
-                return Err(babble());
-            }
+            FromKeeper::Hello { .. }
+            | FromKeeper::Spawned { .. }
+            | FromKeeper::Mounted { .. }
+            | FromKeeper::NotMounted(_)
+            | FromKeeper::Exited(_) => return Err(babble()),
         }
         let programs = zygote.first.clone().map(Programs::new);
         Base { keeper, nursery, group, posture, programs, time: 0 }
@@ -155,6 +182,19 @@ impl Slot {
         busy.base.filled(furnishing).await
     }
 
+    /// Shows the waiting worker a directory of the user's; one of our own engine has no files.
+    pub(crate) async fn mount(
+        mut self,
+        overlay: Overlay,
+        lower: OwnedFd,
+    ) -> Result<Slot, ExecError> {
+        if let Some(home) = &mut self.worker.home {
+            let mounted = home.mount(&self.base.keeper, overlay, lower).await;
+            mounted.map_err(NotMounted::into_error)?;
+        }
+        Ok(self)
+    }
+
     pub(crate) fn occupy(self) -> (Busy, Worker) {
         let Slot { base, worker } = self;
         let (mut oom_kills_before, mut refused_before) = (0, 0);
@@ -166,7 +206,7 @@ impl Slot {
             }
         }
         let is_nursing = base.nursery.is_some();
-        (Busy { base, oom_kills_before, refused_before, is_nursing }, worker)
+        (Busy { base, oom_kills_before, refused_before, is_nursing, exit: None }, worker)
     }
 }
 
@@ -209,16 +249,37 @@ impl Busy {
             entered = Some(nursery.ended().await?.1);
             self.is_nursing = false;
         }
-        match self.base.keeper.hears().await?.0 {
-            FromKeeper::Exited(exit) => Ok(match entered {
-                Some(entered) => together(exit, entered),
-                None => exit,
-            }),
-            FromKeeper::Hello { .. }
-            | FromKeeper::Built { .. }
-            | FromKeeper::Broken(_)
-            | FromKeeper::Spawned { .. } => Err(io::ErrorKind::InvalidData.into()),
-        }
+        let exit = loop {
+            match self.exit.take() {
+                Some(exit) => break exit,
+                None => match self.base.keeper.hears().await?.0 {
+                    FromKeeper::Exited(exit) => break exit,
+                    // For a mount that is not waited for any more.
+                    FromKeeper::Mounted { .. } | FromKeeper::NotMounted(_) => {}
+                    FromKeeper::Hello { .. }
+                    | FromKeeper::Built { .. }
+                    | FromKeeper::Broken(_)
+                    | FromKeeper::Spawned { .. } => return Err(io::ErrorKind::InvalidData.into()),
+                },
+            }
+        };
+        Ok(entered.map_or(exit, |entered| together(exit, entered)))
+    }
+
+    /// Gives the worker's directory a fresh upper layer, see [`Home::renew`].
+    pub(crate) async fn renew_overlay(
+        &mut self,
+        home: &Home,
+        generation: u32,
+        lower: OwnedFd,
+    ) -> Result<(), ExecError> {
+        let renewed = home.renew(&self.base.keeper, generation, lower).await;
+        renewed.map_err(|problem| {
+            if let NotMounted::WorkerEnded(exit) = &problem {
+                self.exit = Some(*exit);
+            }
+            problem.into_error()
+        })
     }
 
     /// Whether the kernel killed a process because the slot's memory ran out.
@@ -291,15 +352,43 @@ impl Keeper {
     pub(crate) async fn ask_for_worker(
         &self,
         what: &ToKeeper,
-        fds: &[std::os::fd::BorrowedFd<'_>],
+        fds: &[BorrowedFd<'_>],
     ) -> Result<(i32, WorkerHandles), ExecError> {
         what.send(&self.0, fds)?;
         match self.says().await? {
             (FromKeeper::Spawned { pid }, fds) => Ok((pid, WorkerHandles::new(fds)?)),
             (FromKeeper::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
-            (FromKeeper::Hello { .. } | FromKeeper::Built { .. } | FromKeeper::Exited(_), _) => {
-                Err(babble())
-            }
+            (
+                FromKeeper::Hello { .. }
+                | FromKeeper::Built { .. }
+                | FromKeeper::Mounted { .. }
+                | FromKeeper::NotMounted(_)
+                | FromKeeper::Exited(_),
+                _,
+            ) => Err(babble()),
+        }
+    }
+
+    /// Has a directory mounted in the worker: whether it is at its real path, and what the keeper
+    /// sent beside that.
+    pub(crate) async fn mount(
+        &self,
+        request: OverlayRequest,
+        fds: [BorrowedFd<'_>; 4],
+    ) -> Result<(bool, Vec<OwnedFd>), NotMounted> {
+        let path = request.overlay.real_path.clone();
+        ToKeeper::Overlay(request).send(&self.0, &fds)?;
+        match self.says().await? {
+            (FromKeeper::Mounted { is_at_real_path }, fds) => Ok((is_at_real_path, fds)),
+            (FromKeeper::NotMounted(broken), _) => Err(not_mounted(&path, &broken).into()),
+            (FromKeeper::Exited(exit), _) => Err(NotMounted::WorkerEnded(exit)),
+            (
+                FromKeeper::Hello { .. }
+                | FromKeeper::Built { .. }
+                | FromKeeper::Broken(_)
+                | FromKeeper::Spawned { .. },
+                _,
+            ) => Err(babble().into()),
         }
     }
 
@@ -363,6 +452,15 @@ impl Drop for Handles {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn not_mounted(path: &Path, broken: &Broken) -> ExecError {
+    let (path, step) = (path.display(), &broken.step);
+    let error = io::Error::from_raw_os_error(broken.errno);
+    ExecError::WorkingDir(format!(
+        "{path} cannot be shown to code: {step}: {error}; this needs Linux 6.6 or newer with \
+         overlayfs, and a directory in which nothing else is mounted"
+    ))
 }
 
 pub(crate) fn babble() -> ExecError {

@@ -6,16 +6,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codexec_sandbox::Wanted;
+use codexec_sandbox::{Overlay, Wanted};
 use codexec_types::{Changes, WorkingDir};
 
 use crate::ExecError;
 use crate::changes::{Files, difference, see};
 use crate::pool::Machine;
 use crate::zygote::blocking;
-
-/// Where guests find it.
-const WORK: &str = "/box/work";
 
 /// THREAT[FIL-2]: what people's tools run or obey by themselves. In a directory that a guest may
 /// write, these stay as they are, and new ones are taken away.
@@ -59,8 +56,8 @@ const PROTECTED: &[&str] = &[
     "opencode.json",
     "opencode.jsonc",
 ];
-/// More of them than this, and the directory is no project.
-const MAX_PROTECTED: usize = 32;
+const MAX_BYTES: u64 = 1 << 30;
+const MAX_FILES: u64 = 1 << 20;
 
 pub(crate) struct UserDir {
     path: PathBuf,
@@ -73,42 +70,31 @@ impl UserDir {
     pub(crate) async fn open(
         wanted: &WorkingDir,
         machine: &Arc<Machine>,
-    ) -> Result<(UserDir, Vec<(PathBuf, OwnedFd)>), ExecError> {
+    ) -> Result<(UserDir, Overlay, OwnedFd), ExecError> {
         let mounter = machine.mounter().await?;
         let wanted = wanted.clone();
         blocking(move || {
             let found = &wanted.found;
             let before = see(&found.path);
-            let mut protected =
-                if wanted.is_writable { protected(before.keys()) } else { Vec::new() };
-            let sockets = before.iter().filter(|(_, seen)| seen.is_socket).map(|(path, _)| path);
-            let sockets = sockets.filter(|path| !protected.contains(path)).cloned();
-            protected.extend(sockets.collect::<Vec<_>>());
-            if protected.len() > MAX_PROTECTED {
-                return Err(ExecError::WorkingDir(format!(
-                    "{} has {} places that must not be reached (repositories, settings of \
-                     editors and agents, sockets); choose a smaller directory, or `files.writable = false`",
-                    found.path.display(),
-                    protected.len()
-                )));
-            }
             let owner = codexec_sandbox::is_root().then_some((found.uid, found.gid));
-            let mounts = mounter.mount(&Wanted {
+            let lower = mounter.mount(&Wanted {
                 path: found.path.clone(),
                 device: found.device,
                 inode: found.inode,
-                is_writable: wanted.is_writable,
                 owner,
-                protected: protected.clone(),
             });
-            let mounts = mounts.map_err(|error| {
+            let lower = lower.map_err(|error| {
                 let path = found.path.display();
                 ExecError::WorkingDir(format!("{path} cannot be shown to code: {error}"))
             })?;
-            let inside = protected.iter().map(|path| Path::new(WORK).join(path));
-            let targets = std::iter::once(PathBuf::from(WORK)).chain(inside);
+            let overlay = Overlay {
+                real_path: found.path.clone(),
+                is_writable: wanted.is_writable,
+                max_bytes: MAX_BYTES,
+                max_files: MAX_FILES,
+            };
             let dir = UserDir { path: found.path.clone(), is_writable: wanted.is_writable, before };
-            Ok((dir, targets.zip(mounts).collect()))
+            Ok((dir, overlay, lower))
         })
         .await
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::engine::Engine;
 use crate::pool::{Machine, Pool};
-use crate::slot::{Furnishing, Purpose, Slot};
+use crate::slot::Slot;
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
 
@@ -114,14 +114,14 @@ impl Workers {
         Ok(Run::new(job, limits, slot, dir, pool.hold(Some(permit))))
     }
 
-    async fn in_directory(
+    /// Gives a waiting worker its directory.
+    pub(crate) async fn in_directory(
         &self,
         slot: Slot,
         wanted: &WorkingDir,
     ) -> Result<(Slot, Option<UserDir>), ExecError> {
-        let (dir, mounts) = UserDir::open(wanted, &self.0.machine).await?;
-        let furnishing = Furnishing { purpose: Purpose::Execution, mounts };
-        Ok((slot.furnished(furnishing).await?, Some(dir)))
+        let (dir, overlay, lower) = UserDir::open(wanted, &self.0.machine).await?;
+        Ok((slot.mount(overlay, lower).await?, Some(dir)))
     }
 }
 

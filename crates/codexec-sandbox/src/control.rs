@@ -49,6 +49,36 @@ pub enum ToKeeper {
     /// Fork a worker for programs. Beside this: the guest's socket, its standard output and
     /// error, and a mount for each of `mounts`.
     Program(Program),
+    /// Show the living worker a directory of the user's. Beside this: the worker's user and mount
+    /// namespaces and the directory's mount; then the place for the real path at first, and the
+    /// stage for a renewal.
+    Overlay(OverlayRequest),
+}
+
+/// A directory of the user's as a guest sees it: what the guest writes goes to a layer above it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Overlay {
+    /// Where the guest sees it, beside `/box/work`, if that can be.
+    pub real_path: PathBuf,
+    pub is_writable: bool,
+    /// What all that the guest writes there may take.
+    pub max_bytes: u64,
+    pub max_files: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverlayRequest {
+    pub overlay: Overlay,
+    /// `None` for the first time in a worker's life.
+    pub renewal: Option<OverlayRenewal>,
+}
+
+/// Replaces a worker's overlay by one with another upper layer, `upper-<generation>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OverlayRenewal {
+    pub generation: u32,
+    /// As the keeper said in [`FromKeeper::Mounted`].
+    pub is_at_real_path: bool,
 }
 
 /// What lives in a worker for programs.
@@ -90,8 +120,9 @@ pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "c
 /// What the first process of a worker for programs says to the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromInit {
-    /// All walls stand. Beside this: the workspace; then, for a guest that fetches, its
-    /// listener; for one that enters, the namespaces and, if it is in force, the Landlock ruleset.
+    /// All walls stand. Beside this: the workspace; then, for a guest that fetches, its listener.
+    /// For all others the user and mount namespaces and the place for a directory's real path;
+    /// and for one that enters, all namespaces and, if it is in force, the Landlock ruleset.
     Ready,
     Broken(Broken),
     /// The guest's first process has ended; as `wait` tells it.
@@ -114,6 +145,13 @@ pub enum FromKeeper {
     Spawned {
         pid: i32,
     },
+    /// The worker sees the user's directory. Beside this, for the first time: the stage, which is
+    /// the mount namespace to make renewals in, and the directory that holds the upper layers, if
+    /// there are any.
+    Mounted {
+        is_at_real_path: bool,
+    },
+    NotMounted(Broken),
     /// The worker and everything it started are dead and reaped.
     Exited(Exit),
 }

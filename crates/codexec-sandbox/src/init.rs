@@ -23,7 +23,7 @@ use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 use crate::control::{self, First, FromInit, NAMESPACES, PROXY_PORT, Program};
 use crate::hull::{errno_of, map_user};
 use crate::tree::{BOX, TEMPORARY, WORK};
-use crate::{Broken, Launch, Layer, Room, ruleset, seccomp, sys};
+use crate::{Broken, Launch, Layer, Room, overlay, ruleset, seccomp, sys};
 
 /// What a worker for programs is born with.
 pub(crate) struct Born {
@@ -84,28 +84,18 @@ fn raise_walls(
     raise(Layer::User, "map the user", mapped)?;
     let room = launch.room.as_ref().ok_or_else(|| Broken::new(Layer::Root, "no room", 0))?;
     raise(Layer::Root, "mount the workspace", workspace(room))?;
-    raise(Layer::Root, "mount the user's directory", attach(&program.mounts, mounts))?;
+    raise(Layer::Root, "mount what it is shown", attach(&program.mounts, mounts))?;
+    let place = overlay::make_place()
+        .map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?;
+    let fetches = matches!(program.first, First::Fetches(_));
+    let shown = show(fetches, program.first == First::Enters, &place)?;
     raise(Layer::Pid, "mount a view of processes", own_processes())?;
     raise(Layer::Root, "enter the workspace", chdir(WORK))?;
-    let fetches = matches!(program.first, First::Fetches(_));
-    let (rules, is_ruled) = match ruleset::for_programs(fetches.then_some(PROXY_PORT)) {
+    let (rules, is_ruled) = match ruleset::for_programs(fetches.then_some(PROXY_PORT), &place) {
         Ok(rules) => (Some(rules), Ok(())),
         Err(errno) => (None, Err(errno)),
     };
     raise(Layer::Landlock, "make the rules", is_ruled)?;
-    let mut shown: Vec<OwnedFd> = vec![open(Path::new(WORK), Layer::Root)?];
-    if fetches {
-        // Never let go: without a network of its own it would be in one with others.
-        let listener = network::own().map_err(|errno| {
-            Broken::new(Layer::Network, "make a network for one listener", errno as i32)
-        })?;
-        shown.push(listener);
-    }
-    if program.first == First::Enters {
-        for name in NAMESPACES {
-            shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
-        }
-    }
     let calls = if fetches { seccomp::Calls::Fetching } else { seccomp::Calls::Programs };
     raise(Layer::Rlimits, "setrlimit", rlimits(launch, program))?;
     raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
@@ -119,6 +109,29 @@ fn raise_walls(
     let said = control::send(control.as_fd(), &FromInit::Ready, &beside);
     raise(Layer::Pid, "tell the host", said.map_err(errno_of))?;
     Ok(rules)
+}
+
+/// Collects what the host gets beside [`FromInit::Ready`], but for the rules.
+fn show(fetches: bool, enters: bool, place: &OwnedFd) -> Result<Vec<OwnedFd>, Broken> {
+    let mut shown: Vec<OwnedFd> = vec![open(Path::new(WORK), Layer::Root)?];
+    if fetches {
+        // Never let go: without a network of its own it would be in one with others.
+        let listener = network::own().map_err(|errno| {
+            Broken::new(Layer::Network, "make a network for one listener", errno as i32)
+        })?;
+        shown.push(listener);
+        return Ok(shown);
+    }
+    let of_all = if enters { NAMESPACES.as_slice() } else { &[] };
+    for name in ["user", "mnt"] {
+        shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
+    }
+    let place = place.try_clone().map_err(errno_of);
+    shown.push(place.map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?);
+    for name in of_all {
+        shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
+    }
+    Ok(shown)
 }
 
 /// THREAT[RES-7]: descriptors on their way are counted for all guests together, against the limit
@@ -139,7 +152,7 @@ fn workspace(room: &Room) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options = format!("size={},nr_inodes={},mode=755", room.disk_bytes, room.disk_files);
     mount(Some("box"), BOX, Some("tmpfs"), flags, Some(options.as_str()))?;
-    for name in ["work", "tmp", "home", "packages"] {
+    for name in ["work", "tmp", "home", "packages", "top"] {
         fs::create_dir(Path::new(BOX).join(name)).map_err(errno_of)?;
     }
     let temporary = Path::new(BOX).join("tmp");

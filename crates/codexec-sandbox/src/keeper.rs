@@ -9,7 +9,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::control::{self, receive};
 use crate::init::{self, Born};
 use crate::sys::{self, Cloned};
-use crate::{FromKeeper, Launch, ToKeeper, hull, worker};
+use crate::{Broken, FromKeeper, Launch, Layer, OverlayRequest, ToKeeper, hull, overlay, worker};
 
 /// What a keeper becomes.
 enum Fate {
@@ -54,7 +54,7 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
                 (OwnedFd::from(ours), OwnedFd::from(theirs))
             }
             ToKeeper::Program(_) => control::pair()?,
-            ToKeeper::Build(_) => return Ok(Fate::Over),
+            ToKeeper::Build(_) | ToKeeper::Overlay(_) => return Ok(Fate::Over),
         };
         match worker::clone(&launch) {
             Ok(Cloned::Child) => {
@@ -62,7 +62,7 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
                     ToKeeper::Program(program) => {
                         Fate::Init(Box::new(Born { launch, program, control: theirs, fds }))
                     }
-                    ToKeeper::Spawn | ToKeeper::Build(_) => {
+                    ToKeeper::Spawn | ToKeeper::Build(_) | ToKeeper::Overlay(_) => {
                         Fate::Worker(Box::new(launch), UnixStream::from(theirs))
                     }
                 });
@@ -80,25 +80,78 @@ fn keep(socket: &OwnedFd) -> io::Result<Fate> {
     Ok(Fate::Over)
 }
 
-/// Returns when the worker has ended. If the host goes first, the worker ends with it.
+/// Returns when the worker has ended, and gives the worker its overlay whenever the host asks for
+/// it. If the host goes first, the worker ends with it.
 fn wait(host: BorrowedFd<'_>, worker: BorrowedFd<'_>) -> io::Result<()> {
     let mut is_alone = false;
+    let mut helper: Option<Helper> = None;
     loop {
         // A host that is gone is told even when nothing is asked for.
-        let mut fds =
-            [PollFd::new(worker, PollFlags::POLLIN), PollFd::new(host, PollFlags::empty())];
-        let watched = if is_alone { 1 } else { 2 };
-        match poll(fds.get_mut(..watched).unwrap_or_default(), PollTimeout::NONE) {
+        let asks = if helper.is_some() { PollFlags::empty() } else { PollFlags::POLLIN };
+        let mut fds = vec![PollFd::new(worker, PollFlags::POLLIN)];
+        fds.push(match &helper {
+            Some(helper) => PollFd::new(helper.pidfd.as_fd(), PollFlags::POLLIN),
+            None => PollFd::new(worker, PollFlags::empty()),
+        });
+        if !is_alone {
+            fds.push(PollFd::new(host, asks));
+        }
+        match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let [worker_end, host_end] = fds.map(|fd| fd.any().unwrap_or(false));
-        if worker_end {
+        let heard = |at: usize| fds.get(at).and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+        let [worker_end, helper_end, host_word] = [heard(0), heard(1), heard(2)];
+        if !worker_end.is_empty() {
+            if let Some(helper) = helper {
+                sys::kill(helper.pidfd.as_fd())?;
+                sys::reap(helper.pid)?;
+            }
             return Ok(());
         }
-        if host_end && !is_alone {
-            is_alone = true;
-            sys::kill(worker)?;
+        if let Some(ended) = helper.take_if(|_| !helper_end.is_empty()) {
+            ended.judge(host)?;
         }
+        if host_word.is_empty() {
+            continue;
+        }
+        let asked = if host_word.contains(PollFlags::POLLIN) { receive(host)? } else { None };
+        match asked {
+            Some((ToKeeper::Overlay(request), fds)) => {
+                helper = Some(Helper::start(host, &request, fds)?);
+            }
+            Some(_) | None => {
+                is_alone = true;
+                sys::kill(worker)?;
+            }
+        }
+    }
+}
+
+/// A child of the keeper's that mounts something in the worker's namespaces.
+struct Helper {
+    pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Helper {
+    fn start(
+        host: BorrowedFd<'_>,
+        request: &OverlayRequest,
+        fds: Vec<OwnedFd>,
+    ) -> io::Result<Helper> {
+        match sys::clone_into(0)? {
+            Cloned::Child => overlay::serve(host, request, fds),
+            Cloned::Parent { pid, pidfd } => Ok(Helper { pid, pidfd }),
+        }
+    }
+
+    /// A helper says itself how it went, unless it could not.
+    fn judge(self, host: BorrowedFd<'_>) -> io::Result<()> {
+        if sys::reap(self.pid)?.code != Some(0) {
+            let broken = Broken::new(Layer::Mount, "the helper that mounts died", libc::EIO);
+            FromKeeper::NotMounted(broken).send(host, &[])?;
+        }
+        Ok(())
     }
 }

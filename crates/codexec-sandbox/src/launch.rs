@@ -41,6 +41,9 @@ pub struct Room {
     pub placed: Vec<(PathBuf, PathBuf)>,
     /// Files of our own: (path, text).
     pub written: Vec<(PathBuf, String)>,
+    /// Directories of the user's that guests may work in, or below. Of each the room has the
+    /// first folder, empty: a worker that is given one shows it at its real path.
+    pub work_dirs: Vec<PathBuf>,
     pub disk_bytes: u64,
     pub disk_files: u32,
 }

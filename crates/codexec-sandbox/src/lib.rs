@@ -27,6 +27,7 @@ mod keeper;
 mod launch;
 mod layer;
 mod mounter;
+mod overlay;
 mod probe;
 mod ruleset;
 mod seccomp;
@@ -39,8 +40,9 @@ pub use ask::ask_program;
 pub use broker::open_line;
 pub use cgroup::{Cgroups, Group, NoCgroups};
 pub use control::{
-    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, PROXY_PORT, Program, ToKeeper,
-    pair as packet_pair, receive as receive_packet, send as send_packet,
+    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal,
+    OverlayRequest, PROXY_PORT, Program, ToKeeper, pair as packet_pair, receive as receive_packet,
+    send as send_packet,
 };
 pub use entry::Entry;
 pub use exchange::exchange;

@@ -1,6 +1,6 @@
 //! The mounter: a process that sees the host's files as the server does and turns a directory of
-//! the user's into a mount that belongs nowhere yet. A worker attaches it; neither the server
-//! nor the guest ever mounts anything of the host's.
+//! the user's into a read-only mount that belongs nowhere yet. A worker's keeper attaches it;
+//! neither the server nor the guest ever mounts anything of the host's.
 
 use std::ffi::CString;
 use std::io;
@@ -26,16 +26,13 @@ pub struct Wanted {
     /// It has to be this one still.
     pub device: u64,
     pub inode: u64,
-    pub is_writable: bool,
     /// Where the server is root: the owner, whose files the guest sees as its own.
     pub owner: Option<(u32, u32)>,
-    /// Files and directories in it that stay read-only, and sockets, which are covered.
-    pub protected: Vec<PathBuf>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 enum Mounted {
-    /// Beside this: the directory, then each of the protected ones.
+    /// Beside this: the directory's mount.
     Done,
     Failed(String),
 }
@@ -43,9 +40,10 @@ enum Mounted {
 /// The host's hold on the mounter. Dropping it ends the process.
 pub struct Mounter(ZygoteLink);
 
-const READ_ONLY: u64 = 1;
-const NO_SETUID: u64 = 2;
-const NO_DEVICES: u64 = 4;
+/// Attributes of mounts, as the kernel numbers them.
+pub(crate) const READ_ONLY: u64 = 1;
+pub(crate) const NO_SETUID: u64 = 2;
+pub(crate) const NO_DEVICES: u64 = 4;
 /// The guest's user on the host when the host is root.
 const GUEST: u32 = 65_534;
 
@@ -54,11 +52,14 @@ impl Mounter {
         ZygoteLink::start(program, role).map(Mounter)
     }
 
-    /// The mounts: the directory itself, then each protected one. Blocks.
-    pub fn mount(&self, wanted: &Wanted) -> io::Result<Vec<OwnedFd>> {
+    /// Makes a detached, read-only mount of the directory. What is mounted below the directory is
+    /// not part of it. Blocks.
+    pub fn mount(&self, wanted: &Wanted) -> io::Result<OwnedFd> {
         send(self.0.control(), wanted, &[])?;
         match receive(self.0.control())? {
-            Some((Mounted::Done, mounts)) => Ok(mounts),
+            Some((Mounted::Done, mut mounts)) => {
+                mounts.pop().ok_or_else(|| io::ErrorKind::InvalidData.into())
+            }
             Some((Mounted::Failed(why), _)) => Err(io::Error::other(why)),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
@@ -69,12 +70,8 @@ impl Mounter {
 pub fn serve_mounter(control: &OwnedFd) -> io::Result<()> {
     let ready = own_mounts();
     while let Some((wanted, _)) = receive::<Wanted>(control.as_fd())? {
-        let mounts = ready.and_then(|()| mounts(&wanted));
-        match mounts {
-            Ok(mounts) => {
-                let mounts: Vec<_> = mounts.iter().map(OwnedFd::as_fd).collect();
-                send(control.as_fd(), &Mounted::Done, &mounts)?;
-            }
+        match ready.and_then(|()| detached(&wanted)) {
+            Ok(mount) => send(control.as_fd(), &Mounted::Done, &[mount.as_fd()])?,
             Err(errno) => {
                 let failed = Mounted::Failed(errno.desc().to_owned());
                 send(control.as_fd(), &failed, &[])?;
@@ -95,7 +92,7 @@ fn own_mounts() -> Result<(), Errno> {
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
 }
 
-fn mounts(wanted: &Wanted) -> Result<Vec<OwnedFd>, Errno> {
+fn detached(wanted: &Wanted) -> Result<OwnedFd, Errno> {
     let directory = open(&wanted.path)?;
     let found = fstat(&directory)?;
     // THREAT[FIL-1]: what was judged is what is mounted, whatever happened in between.
@@ -103,26 +100,15 @@ fn mounts(wanted: &Wanted) -> Result<Vec<OwnedFd>, Errno> {
         return Err(Errno::ESTALE);
     }
     let owner = wanted.owner.map(|(user, group)| mapping(user, group)).transpose()?;
-    let copy = |path: &OwnedFd, is_writable: bool| {
-        let tree = sys::open_tree(path.as_fd())?;
-        let set = NO_SETUID | NO_DEVICES | if is_writable { 0 } else { READ_ONLY };
-        match &owner {
-            // A file system that cannot map owners shows them as they are.
-            Some(users) if sys::mount_setattr(tree.as_fd(), set, Some(users.as_fd())).is_ok() => {}
-            Some(_) | None => sys::mount_setattr(tree.as_fd(), set, None)?,
-        }
-        Ok(tree)
-    };
-    let mut mounts = vec![copy(&directory, wanted.is_writable)?];
-    for path in &wanted.protected {
-        let mut inside = open(&wanted.path.join(path))?;
-        // THREAT[FIL-3]: a socket leads to a process of the host's, read-only or not.
-        if fstat(&inside)?.st_mode & libc::S_IFMT == libc::S_IFSOCK {
-            inside = open(Path::new("/dev/null"))?;
-        }
-        mounts.push(copy(&inside, false)?);
+    let tree = sys::clone_tree(directory.as_fd(), false)?;
+    let set = READ_ONLY | NO_SETUID | NO_DEVICES;
+    let set = |users| sys::set_attributes(tree.as_fd(), set, users, false);
+    match &owner {
+        // A file system that cannot map owners shows them as they are.
+        Some(users) if set(Some(users.as_fd())).is_ok() => {}
+        Some(_) | None => set(None)?,
     }
-    Ok(mounts)
+    Ok(tree)
 }
 
 fn open(path: &Path) -> Result<OwnedFd, Errno> {

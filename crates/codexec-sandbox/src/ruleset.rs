@@ -1,8 +1,9 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, Ruleset, RulesetAttr,
-    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    path_beneath_rules,
 };
 use nix::errno::Errno;
 
@@ -25,7 +26,10 @@ pub(crate) fn deny_all() -> Result<(), Errno> {
 /// The rules for programs in a room: everything may be read and run, only their own files
 /// written, and no port reached but this one. For [`restrict`], in whichever process is to be
 /// held to them.
-pub(crate) fn for_programs(port: Option<u16>) -> Result<OwnedFd, Errno> {
+///
+/// A directory of the user's is mounted later, in folders that are made on `place`. A rule for the
+/// mount itself would not last: each renewal is another file system.
+pub(crate) fn for_programs(port: Option<u16>, place: &OwnedFd) -> Result<OwnedFd, Errno> {
     let read = AccessFs::from_read(KNOWN);
     let all = AccessFs::from_all(KNOWN);
     let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
@@ -35,6 +39,7 @@ pub(crate) fn for_programs(port: Option<u16>) -> Result<OwnedFd, Errno> {
         .and_then(|ruleset| {
             ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
         })
+        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(place, all)))
         .and_then(|ruleset| match port {
             Some(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
             None => Ok(ruleset),

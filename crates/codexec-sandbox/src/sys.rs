@@ -1,7 +1,8 @@
 //! The system calls that have no safe wrapper in the crates we use.
 #![expect(unsafe_code, reason = "raw system calls; each block says why it is sound")]
 
-use std::ffi::CStr;
+mod mounting;
+
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
@@ -9,6 +10,10 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal};
 
 use crate::Exit;
+
+pub(crate) use mounting::{
+    clone_tree, mount_beneath, move_mount, new_tmpfs, open_without_links, set_attributes,
+};
 
 /// Takes ownership of a descriptor that the kernel has just handed to us.
 pub(crate) fn own(fd: RawFd) -> OwnedFd {
@@ -156,68 +161,6 @@ pub(crate) fn fork() -> Result<Option<i32>, Errno> {
     }
 }
 
-/// A copy of the mount at `path`, attached nowhere, with everything below it.
-pub(crate) fn open_tree(path: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    const CLONE: libc::c_int = 1;
-    let flags = CLONE | libc::O_CLOEXEC | libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
-    // SAFETY: an empty path and plain integers.
-    let result =
-        unsafe { libc::syscall(libc::SYS_open_tree, path.as_raw_fd(), c"".as_ptr(), flags) };
-    Errno::result(result).map(|fd| own(fd_of(fd)))
-}
-
-/// Attaches what [`open_tree`] has copied.
-pub(crate) fn move_mount(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
-    const FROM_EMPTY_PATH: libc::c_int = 4;
-    // SAFETY: two texts that live through the call, and plain integers.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_move_mount,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_FDCWD,
-            target.as_ptr(),
-            FROM_EMPTY_PATH,
-        )
-    };
-    Errno::result(result).map(drop)
-}
-
-/// Sets attributes of a detached mount and all below it; `users` maps the owners of its files.
-pub(crate) fn mount_setattr(
-    tree: BorrowedFd<'_>,
-    set: u64,
-    users: Option<BorrowedFd<'_>>,
-) -> Result<(), Errno> {
-    #[repr(C)]
-    struct Attributes {
-        set: u64,
-        clear: u64,
-        propagation: u64,
-        users: u64,
-    }
-    const MAPPED: u64 = 0x10_0000;
-    let attributes = Attributes {
-        set: set | if users.is_some() { MAPPED } else { 0 },
-        clear: 0,
-        propagation: 0,
-        users: users.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
-    };
-    let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
-    // SAFETY: the attributes live through the call and have the size that we say.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const attributes,
-            size_of::<Attributes>(),
-        )
-    };
-    Errno::result(result).map(drop)
-}
-
 /// Brings up the loopback interface of a network namespace that is our own.
 pub(crate) fn raise_loopback() -> Result<(), Errno> {
     // SAFETY: plain integers.
@@ -232,25 +175,6 @@ pub(crate) fn raise_loopback() -> Result<(), Errno> {
     // SAFETY: the request lives through the call and is the one that this number takes.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     Errno::result(result).map(drop)
-}
-
-/// Opens `path` only if no part of it is a link.
-pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
-    // SAFETY: open_how is plain data for which all-zero is valid.
-    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    how.flags = u64::from((libc::O_PATH | libc::O_CLOEXEC).unsigned_abs());
-    how.resolve = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
-    // SAFETY: the text and `how` live through the call and have the size that we say.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_openat2,
-            libc::AT_FDCWD,
-            path.as_ptr(),
-            &raw const how,
-            size_of::<libc::open_how>(),
-        )
-    };
-    Errno::result(result).map(|fd| own(fd_of(fd)))
 }
 
 pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {

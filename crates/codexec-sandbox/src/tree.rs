@@ -18,6 +18,10 @@ pub(crate) const BOX: &str = "/box";
 pub(crate) const TEMPORARY: &str = "/tmp";
 /// The directory that a guest starts in.
 pub(crate) const WORK: &str = "/box/work";
+/// Directories of the user's that stand at the top of the host's file tree are shown here; the
+/// room has a link to it. Landlock asks the folder that a mount stands in, and of the root it must
+/// not allow writing.
+pub(crate) const TOP: &str = "/box/top";
 
 const NOTHING: Option<&str> = None;
 /// While it is built, the new root stands here, where nothing is that a room could show; on the
@@ -61,6 +65,9 @@ pub(crate) fn enter(room: &Room) -> Result<(), Errno> {
         let at = Path::new(BUILD).join(name);
         make_parent(&at)?;
         symlink(target, at).map_err(errno_of)?;
+    }
+    for path in &room.work_dirs {
+        make_first_folder(path)?;
     }
     // Nobody may mount a view of processes who has not one already. Each worker covers it.
     let proc = Path::new(BUILD).join("proc");
@@ -114,6 +121,21 @@ fn bind(source: &Path, at: &Path, is_read_only: bool) -> Result<(), Errno> {
     mount(NOTHING, at, NOTHING, stricter, NOTHING)
         .or_else(|_| mount(NOTHING, at, NOTHING, stricter | MsFlags::MS_NOEXEC, NOTHING))
         .or_else(|_| mount(NOTHING, at, NOTHING, flags, NOTHING))
+}
+
+/// Makes the first folder of a path, unless the room has something there: nothing else of the
+/// host's names is told.
+fn make_first_folder(path: &Path) -> Result<(), Errno> {
+    let mut names = path.components().skip(1);
+    let Some(first) = names.next() else { return Ok(()) };
+    let at = Path::new(BUILD).join(first);
+    if fs::symlink_metadata(&at).is_ok() {
+        return Ok(());
+    }
+    match names.next() {
+        Some(_) => make_dir(&at),
+        None => symlink(Path::new(TOP).join(first), at).map_err(errno_of),
+    }
 }
 
 fn below(path: &Path) -> PathBuf {

@@ -92,6 +92,7 @@ impl Parts {
             queue: 200,
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
+            work_dirs: self.config.policy.files.allowed.clone(),
             packages: codexec_exec::packages::Settings {
                 environment: env::for_installers(),
                 ..self.config.packages.clone()

@@ -9,6 +9,7 @@ use crate::{ExecError, Settings};
 const FILES: &[(&str, &str)] = &[
     ("declarations.mjs", include_str!("../shim/node/declarations.mjs")),
     ("errors.mjs", include_str!("../shim/node/errors.mjs")),
+    ("files.mjs", include_str!("../shim/node/files.mjs")),
     ("guest.mjs", include_str!("../shim/node/guest.mjs")),
     ("names.mjs", include_str!("../shim/node/names.mjs")),
     ("packages.mjs", include_str!("../shim/node/packages.mjs")),

@@ -14,6 +14,7 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest.py", include_str!("../shim/python/guest.py")),
     ("codexec_guest_calls.py", include_str!("../shim/python/codexec_guest_calls.py")),
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
+    ("codexec_guest_files.py", include_str!("../shim/python/codexec_guest_files.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
     ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
     ("codexec_guest_mcp.py", include_str!("../shim/python/codexec_guest_mcp.py")),

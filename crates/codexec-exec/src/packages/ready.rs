@@ -68,7 +68,7 @@ impl Packages {
 
 /// The room of a guest, with the limits of an installer.
 fn place(language: Language, settings: &Settings) -> Result<Place, crate::ExecError> {
-    let settings = Settings { limits: limits(settings), ..settings.clone() };
+    let settings = Settings { limits: limits(settings), work_dirs: Vec::new(), ..settings.clone() };
     let found = interpreter::find(Engine::of(language), &settings)?;
     let program = match (&found.python, &found.first) {
         (Some(python), _) => python.command.program.clone(),

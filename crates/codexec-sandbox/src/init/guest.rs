@@ -9,14 +9,14 @@ use std::path::Path;
 
 use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
 use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
+use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::shell;
 use super::signals::{Signalled, Signals};
 use crate::broker::{self, Broker};
 use crate::control::{self, Command, First, FromInit};
 use crate::exec::Exec;
-use crate::tree::BOX;
+use crate::tree::{BOX, WORK};
 use crate::{ruleset, sys};
 
 /// What is raised only around the guest itself: we have to signal it, and to pass descriptors
@@ -78,6 +78,8 @@ pub(super) fn run(
         }
         First::Scripted(command) => {
             let job = job(&channel)?;
+            // The user's directory was mounted there while this process waited.
+            chdir(WORK)?;
             if job.is_session {
                 shell::Session::new(command, walls, &signals, channel)?.serve()?
             } else {

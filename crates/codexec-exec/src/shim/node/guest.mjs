@@ -11,6 +11,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { errorsOf } from "./errors.mjs";
+import { enterWork, installFiles } from "./files.mjs";
 import { findPackages } from "./packages.mjs";
 import { emitBy } from "./pictures.mjs";
 import { CODE, compile, Flaw, load } from "./program.mjs";
@@ -21,6 +22,8 @@ import {
   Map, max, ownKeys, parse, process, queueMicrotask, RangeError, readFileSync, readSync, reallyExit, replace, safely,
   Set, setBytes, setTimeout, slice, startsWith, stringify, subarray, TypeError, unbound, writeSync,
 } from "./taken.mjs";
+
+installFiles();
 
 const HOST = 3;
 const HEADER = 4;
@@ -509,6 +512,8 @@ await load("node:fs");
 
 onStart = (job) => {
   onStart = undefined;
+  // The user's directory was mounted there while this process waited.
+  enterWork();
   if (job.is_session) keepFor(job);
   else run(job);
   rest();

@@ -4,6 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
+import { enter, rememberDirectory } from "./files.mjs";
 import { namesOfSession } from "./names.mjs";
 import { compileCell, Flaw } from "./program.mjs";
 import { allowUnbalanced, balance, quiet } from "./quiet.mjs";
@@ -59,6 +60,7 @@ export const startSession = (guest) => {
     if (isInterruptDue) stop(cell);
     current = undefined;
     clearTimeout(cell.drain);
+    rememberDirectory();
     ended(cell.number, isInterruptDue ? INTERRUPTED : ending);
     hold();
   };
@@ -110,6 +112,8 @@ export const startSession = (guest) => {
   const begin = ({ number, code, input, args }) => {
     const cell = { __proto__: null, number, isStopped: false, pending: 0, finish: undefined, drain: undefined };
     current = cell;
+    // The directory may have been mounted anew since the last cell.
+    enter();
     if (load(shared, SIGNALS) > load(shared, HEARD) || now() > interruptedAt + LATE_MS) {
       store(shared, HEARD, load(shared, SIGNALS));
     }

@@ -12,6 +12,7 @@ import selectors
 import sys
 from _signal import SIGINT, signal
 from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
+from codexec_guest_files import WORK, current_directory, enter
 from codexec_guest_running import (
     attempt,
     compiled,
@@ -59,6 +60,7 @@ class Session:
         self._task = None
         self._is_running = False
         self._is_stopped = False
+        self._directory = WORK
         # Given back when memory has run out, so that the error can be told.
         self._ballast = bytes(1 << 20)
 
@@ -70,7 +72,10 @@ class Session:
             cell = self._next_cell()
             if cell is None:
                 return 0
+            # The directory may have been mounted anew since the last cell.
+            enter(self._directory)
             ending = self._run_cell(cell)
+            self._directory = current_directory()
             self._wire.say('{"cell_ended":{"number":%d,"ending":%s}}' % (cell["number"], ending))
 
     def _next_cell(self):

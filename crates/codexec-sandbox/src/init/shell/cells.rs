@@ -47,7 +47,7 @@ impl Cells {
     /// The lines that run a cell.
     pub(super) fn lay_out(&self, cell: &Cell) -> io::Result<String> {
         let _ = fs::remove_file(self.state());
-        self.write(cell).or_else(|error| {
+        let lines = self.write(cell).or_else(|error| {
             let [_, _, input] = self.files(cell.number);
             self.clear(cell.number);
             let line = format!("eval {} <{} {STREAMS}\n", quoted(&cell.code), input.display());
@@ -56,7 +56,8 @@ impl Cells {
                 return Ok(line.replace(&input.display().to_string(), "/dev/null"));
             }
             Err(error)
-        })
+        })?;
+        Ok(format!("codexec_enter\n{lines}"))
     }
 
     fn write(&self, cell: &Cell) -> io::Result<String> {

@@ -4,6 +4,12 @@ PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
 
+# The directory may have been mounted anew since the last cell; its path leads to the new one.
+codexec_enter() {
+  builtin local OLDPWD=$OLDPWD
+  builtin cd -- "${PWD-/box/work}" || builtin cd /box/work || :
+}
+
 # `exit` ends the cell and not the shell: an interactive shell that is interrupted drops all that it
 # does, and takes its next line.
 exit() {

@@ -1,0 +1,80 @@
+// The directory that a program works in, and renaming folders in it. The user's directory is an
+// overlay, which is mounted after this process has started, and mounted anew between the cells of a
+// session: a process then stays in the old one until it enters the path again. The kernel refuses to
+// rename a folder of the user's in an overlay (EXDEV), so renaming copies it and deletes the original.
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { process, safely } from "./taken.mjs";
+
+const WORK = "/box/work";
+const { chdir, cwd } = process;
+const { rename, renameSync, lstatSync, statSync, mkdtempSync, cpSync, rmSync, rmdirSync } = fs;
+const { rename: renameLater } = fs.promises;
+
+// Node keeps the answer, so that the path is still known when the directory behind it is gone.
+export const rememberDirectory = () => safely(cwd);
+
+// Changes into the current directory again by its path, or into the one that programs start in.
+export const enter = (directory) => {
+  if (safely(() => (chdir(directory ?? cwd()), true)) !== true) safely(() => chdir(WORK));
+};
+export const enterWork = () => enter(WORK);
+
+const asPath = (name) => path.resolve(name instanceof URL ? fileURLToPath(name) : `${name}`);
+
+// A folder that would stay in its file system.
+const isInOneTree = (from, to) =>
+  safely(() => {
+    const found = lstatSync(from);
+    return found.isDirectory() && found.dev === statSync(path.dirname(to)).dev;
+  }) === true;
+
+const move = (error, oldPath, newPath) => {
+  const [from, to] = error.code === "EXDEV" ? [asPath(oldPath), asPath(newPath)] : [];
+  if (from === undefined || to.startsWith(from + path.sep) || !isInOneTree(from, to)) throw error;
+  // As the kernel does it: only an empty folder gives way.
+  if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) rmdirSync(to);
+  // What is new may be renamed, so the folder appears at once, and whole.
+  const aside = mkdtempSync(path.join(path.dirname(to), ".moving-"));
+  try {
+    const made = path.join(aside, path.basename(to));
+    cpSync(from, made, { recursive: true, preserveTimestamps: true, verbatimSymlinks: true });
+    renameSync(made, to);
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+  }
+  rmSync(from, { recursive: true });
+};
+
+// Makes folders of the user's renameable, by every way that Node has for it.
+export const installFiles = () => {
+  fs.renameSync = (oldPath, newPath) => {
+    try {
+      return renameSync(oldPath, newPath);
+    } catch (error) {
+      move(error, oldPath, newPath);
+    }
+  };
+  fs.rename = (oldPath, newPath, callback) =>
+    typeof callback !== "function"
+      ? rename(oldPath, newPath, callback)
+      : rename(oldPath, newPath, (error) => {
+          let problem = error;
+          try {
+            if (error?.code === "EXDEV") problem = move(error, oldPath, newPath) ?? null;
+          } catch (failed) {
+            problem = failed;
+          }
+          callback(problem);
+        });
+  fs.promises.rename = async (oldPath, newPath) => {
+    try {
+      await renameLater(oldPath, newPath);
+    } catch (error) {
+      move(error, oldPath, newPath);
+    }
+  };
+  syncBuiltinESMExports();
+};

@@ -1,0 +1,87 @@
+"""The directory that a program works in, and renaming folders in it.
+
+The user's directory is an overlay, which is mounted after this process has started, and mounted
+anew between the cells of a session: a process then stays in the old one until it enters the path
+again. The kernel refuses to rename a folder of the user's in an overlay (EXDEV), so renaming copies
+the folder and deletes the original.
+"""
+
+import errno
+import os
+import pathlib
+import shutil
+import stat
+import tempfile
+
+WORK = "/box/work"
+
+_chdir, _getcwd = os.chdir, os.getcwd
+_rename, _replace = os.rename, os.replace
+
+
+def enter(directory=WORK):
+    """Changes into a directory by its path, or into the one that programs start in."""
+    for path in (directory, WORK):
+        try:
+            return _chdir(path)
+        except OSError:
+            pass
+
+
+def current_directory():
+    try:
+        return _getcwd()
+    except OSError:
+        return WORK
+
+
+def install():
+    """Makes folders of the user's renameable, by every way that Python has for it."""
+    os.rename, os.replace = _falling_back(_rename), _falling_back(_replace)
+    # Until Python 3.9, `pathlib` has taken the functions before us.
+    accessor = getattr(pathlib, "_NormalAccessor", None)
+    if accessor is not None and hasattr(accessor, "rename"):
+        accessor.rename, accessor.replace = staticmethod(os.rename), staticmethod(os.replace)
+
+
+def _falling_back(rename):
+    def rename_or_move(src, dst, *, src_dir_fd=None, dst_dir_fd=None):
+        try:
+            return rename(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        except OSError as error:
+            is_plain = src_dir_fd is None and dst_dir_fd is None
+            if error.errno != errno.EXDEV or not is_plain or not _is_in_one_tree(src, dst):
+                raise
+            _move(os.fsdecode(src), os.fsdecode(dst))
+
+    rename_or_move.__name__ = rename_or_move.__qualname__ = rename.__name__
+    rename_or_move.__doc__ = rename.__doc__
+    return rename_or_move
+
+
+def _is_in_one_tree(src, dst):
+    """Whether this is a folder that would stay in its file system."""
+    try:
+        found = os.lstat(src)
+        above = os.stat(os.path.dirname(os.path.abspath(os.fsdecode(dst))))
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_dev == above.st_dev
+
+
+def _move(src, dst):
+    src, dst = os.path.abspath(src), os.path.abspath(dst)
+    if dst.startswith(src + os.sep):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), src, None, dst)
+    if os.path.lexists(dst):
+        # As the kernel does it: only an empty folder gives way.
+        os.rmdir(dst)
+    # What is new may be renamed, so the folder appears at once, and whole.
+    aside = tempfile.mkdtemp(prefix=".moving-", dir=os.path.dirname(dst))
+    try:
+        made = os.path.join(aside, os.path.basename(dst))
+        shutil.copytree(src, made, symlinks=True)
+        _rename(made, dst)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(src)
