@@ -128,16 +128,10 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
         Some(first) => format!("{}:{usual}", first.display()),
         None => usual.to_owned(),
     };
-    let mut environment: Vec<(String, String)> = [
-        ("PATH", path.as_str()),
-        ("HOME", "/box/home"),
-        ("LANG", "C.UTF-8"),
-        ("TERM", "dumb"),
-        // Imports leave nothing in the user's directory.
-        ("PYTHONDONTWRITEBYTECODE", "1"),
-    ]
-    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-    .to_vec();
+    let mut environment: Vec<(String, String)> =
+        [("PATH", path.as_str()), ("HOME", "/box/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec();
     environment.extend(settings.environment.iter().cloned());
     environment
 }

@@ -129,7 +129,8 @@ fn renew(
 
 const WORK_TEXT: &CStr = c"/box/work";
 
-/// In a copy of the worker's mount namespace from here on.
+/// THREAT[FIL-9]: the layers are mounted where no process of the guest's is. From here on this
+/// process is in a copy of the worker's mount namespace.
 fn make_stage() -> Result<(), Errno> {
     unshare(CloneFlags::CLONE_NEWNS)?;
     let options = Some("size=16k,nr_inodes=8,mode=700");
@@ -138,7 +139,7 @@ fn make_stage() -> Result<(), Errno> {
     FOLDERS.into_iter().try_for_each(make)
 }
 
-/// THREAT[FIL-5]: what a guest writes in the user's directory is bounded in bytes and files, apart
+/// THREAT[FIL-8]: what a guest writes in the user's directory is bounded in bytes and files, apart
 /// from everything else that it writes.
 fn make_layers(overlay: &Overlay) -> Result<OwnedFd, Errno> {
     let options = format!("size={},nr_inodes={},mode=700", overlay.max_bytes, overlay.max_files);

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -76,10 +77,15 @@ pub(super) fn run(
                 }
             }
         }
-        First::Scripted(command) => {
+        First::Scripted(mut command) => {
             let job = job(&channel)?;
             // The user's directory was mounted there while this process waited.
             chdir(WORK)?;
+            if is_users_directory()? {
+                // Imports leave nothing in it.
+                let name = "PYTHONDONTWRITEBYTECODE".to_owned();
+                command.environment.push((name, "1".to_owned()));
+            }
             if job.is_session {
                 shell::Session::new(command, walls, &signals, channel)?.serve()?
             } else {
@@ -88,6 +94,10 @@ pub(super) fn run(
         }
     };
     control::send(control.as_fd(), &FromInit::Ended { status }, &[])
+}
+
+fn is_users_directory() -> io::Result<bool> {
+    Ok(fs::metadata(WORK)?.dev() != fs::metadata(BOX)?.dev())
 }
 
 /// A guest that is not ready to be interrupted would die of it; it finds the host's word on its

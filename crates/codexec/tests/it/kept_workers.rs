@@ -5,6 +5,7 @@ mod bash;
 mod cells;
 mod ends;
 mod node;
+mod overlay;
 mod stops;
 
 use std::sync::LazyLock;
@@ -103,6 +104,7 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
+        work_dirs: vec![std::env::temp_dir()],
         packages: codexec_exec::packages::Settings::default(),
     }
 }

@@ -59,6 +59,7 @@ impl Machine {
             queue: 4,
             queue_wait: Duration::from_secs(30),
             lowered: Vec::new(),
+            work_dirs: Vec::new(),
             packages: settings,
         });
         let packages = Packages::new(&workers);

@@ -20,7 +20,15 @@ export const rememberDirectory = () => safely(cwd);
 export const enter = (directory) => {
   if (safely(() => (chdir(directory ?? cwd()), true)) !== true) safely(() => chdir(WORK));
 };
-export const enterWork = () => enter(WORK);
+
+// Enters the directory, which was mounted there while this process waited.
+export const startInDirectory = () => {
+  enter(WORK);
+  if (safely(() => statSync(WORK).dev !== statSync(path.dirname(WORK)).dev) === true) {
+    // Imports of Python programs that this one starts leave nothing in it.
+    process.env.PYTHONDONTWRITEBYTECODE = "1";
+  }
+};
 
 const asPath = (name) => path.resolve(name instanceof URL ? fileURLToPath(name) : `${name}`);
 

@@ -11,7 +11,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { errorsOf } from "./errors.mjs";
-import { enterWork, installFiles } from "./files.mjs";
+import { installFiles, startInDirectory } from "./files.mjs";
 import { findPackages } from "./packages.mjs";
 import { emitBy } from "./pictures.mjs";
 import { CODE, compile, Flaw, load } from "./program.mjs";
@@ -512,8 +512,7 @@ await load("node:fs");
 
 onStart = (job) => {
   onStart = undefined;
-  // The user's directory was mounted there while this process waited.
-  enterWork();
+  startInDirectory();
   if (job.is_session) keepFor(job);
   else run(job);
   rest();

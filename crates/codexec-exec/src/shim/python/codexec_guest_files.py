@@ -19,6 +19,18 @@ _chdir, _getcwd = os.chdir, os.getcwd
 _rename, _replace = os.rename, os.replace
 
 
+def start():
+    """Enters the directory, which was mounted there while this process waited."""
+    enter()
+    try:
+        is_users = os.stat(WORK).st_dev != os.stat(os.path.dirname(WORK)).st_dev
+    except OSError:
+        return
+    if is_users:
+        # Imports of programs that this one starts leave nothing in it; our own never do.
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
 def enter(directory=WORK):
     """Changes into a directory by its path, or into the one that programs start in."""
     for path in (directory, WORK):

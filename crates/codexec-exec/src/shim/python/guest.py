@@ -15,8 +15,8 @@ import types
 import warnings
 from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
 from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
-from codexec_guest_files import enter
 from codexec_guest_files import install as install_files
+from codexec_guest_files import start as start_in_directory
 from codexec_guest_imports import install
 from codexec_guest_mcp import connect
 from codexec_guest_mcp import install as install_mcp
@@ -105,8 +105,7 @@ def _run(wire):
     job = wire.read_start()
     if job is None:
         return 1
-    # The user's directory was mounted there while this process waited.
-    enter()
+    start_in_directory()
     if job.get("is_session"):
         namespace = _main_module(job, wire, pictures)
         return Session(wire, pictures, namespace, streams).run()
