@@ -113,16 +113,18 @@ impl Packages {
     }
 
     /// Removes the folder of a session or of an execution, with the packages in it. An install
-    /// that is just putting its files there is waited for. Blocks.
-    pub fn remove_folder(root: &Path) -> io::Result<()> {
+    /// that is just putting its files there is waited for.
+    pub async fn remove_folder(root: &Path) -> io::Result<()> {
         let folder = Folder::at(root);
-        let until = std::time::Instant::now() + LAST_STEP;
+        let until = Instant::now() + LAST_STEP;
         let mut lock = folder.lock()?;
-        while lock.is_none() && std::time::Instant::now() < until {
-            std::thread::sleep(LOOK);
+        while lock.is_none() && Instant::now() < until {
+            sleep(LOOK).await;
             lock = folder.lock()?;
         }
-        std::fs::remove_dir_all(root)
+        let root = root.to_owned();
+        let remove = move || std::fs::remove_dir_all(root);
+        tokio::task::spawn_blocking(remove).await.map_err(io::Error::other)?
     }
 
     /// Installs one package with all that it needs. `progress` hears what the installer says, a

@@ -57,7 +57,7 @@ fn keepers(control: &OwnedFd) -> io::Result<Option<OwnedFd>> {
             (ToZygote::Start(command), Some(socket)) => {
                 if sys::fork()?.is_none() {
                     handle_children(SigHandler::SigDfl)?;
-                    start(&command, &lowered, socket);
+                    start(&command, &lowered, &socket);
                 }
             }
             (ToZygote::Attach { target }, Some(answer)) => attach(&target, fds, &answer)?,
@@ -77,8 +77,8 @@ fn enter(launch: &Launch) -> FromZygote {
 
 /// Becomes another program, which forks guests by itself and makes them enter their workers. Never
 /// returns: where that fails, the host is told why.
-fn start(command: &Command, lowered: &[Layer], socket: OwnedFd) -> ! {
-    let Err(broken) = become_program(command, lowered, &socket);
+fn start(command: &Command, lowered: &[Layer], socket: &OwnedFd) -> ! {
+    let Err(broken) = become_program(command, lowered, socket);
     let _ = send(socket.as_fd(), &Unstarted::Broken(broken), &[]);
     sys::exit_now(127)
 }

@@ -71,10 +71,9 @@ impl ExecutionPackages {
 
     /// Removes the folder, if it was made.
     pub(crate) async fn remove(&self) {
-        let Some(folder) = self.made().map(Path::to_owned) else { return };
-        let removed = tokio::task::spawn_blocking(move || Packages::remove_folder(&folder)).await;
-        if let Ok(Err(error)) = removed {
-            let folder = self.folder.display();
+        let Some(folder) = self.made() else { return };
+        if let Err(error) = Packages::remove_folder(folder).await {
+            let folder = folder.display();
             tracing::warn!(%error, %folder, "the packages of an execution cannot be removed");
         }
     }
