@@ -247,7 +247,8 @@ impl App {
                 let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
                 let servers = self.visible_servers(shown);
                 let place = place.map_or_else(|| self.workers.enter(), Ok)?;
-                Ok(Guest::Fresh(Box::new(self.workers.start(admitted, servers, place).await?)))
+                let run = self.workers.start_at(place, admitted, servers).await?;
+                Ok(Guest::Fresh(Box::new(run)))
             }
         }
     }

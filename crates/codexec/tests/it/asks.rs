@@ -126,7 +126,7 @@ fn ord_4_what_one_execution_makes_us_keep_is_bounded() {
 #[test]
 fn ord_5_progress_counts_as_output_and_the_last_word_is_told() {
     let mut client = Client::start(&json!({}));
-    let mut watched = |client: &mut Client, code: &str| {
+    let watched = |client: &mut Client, code: &str| {
         let call = json!({"name": "execute_code", "arguments": {"code": code},
             "_meta": {"progressToken": "p"}});
         let id = client.send("tools/call", &call);
