@@ -117,11 +117,16 @@ impl Workers {
     }
 
     /// Starts the guest, in its turn. `servers` are the names that it may see.
-    pub async fn start(
+    pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
+        self.start_at(self.enter()?, admitted, servers).await
+    }
+
+    /// The same for somebody who has a place.
+    pub async fn start_at(
         &self,
+        place: Place,
         admitted: &Admitted,
         servers: Vec<String>,
-        place: Place,
     ) -> Result<Run, ExecError> {
         let permit = self.0.permit(place).await?;
         let pool = self.0.pool(Engine::of(admitted.language()));

@@ -210,7 +210,7 @@ impl<'a> Answers<'a> {
         let turn = if runs_code { None } else { self.own_turn.acquire().await.ok() };
         let kept = args.text().len() as u64;
         match name {
-            name if runs_code => self.allowance.take(kept).map_err(about)?,
+            _ if runs_code => self.allowance.take(kept).map_err(about)?,
             // A saved text stands there twice.
             "save_script" => self.allowance.take(2 * kept).map_err(about)?,
             _ => {}

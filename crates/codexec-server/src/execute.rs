@@ -267,7 +267,7 @@ impl App {
                 let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
                 let servers = self.visible_servers(shown);
                 let place = place.map_or_else(|| self.workers.enter(), Ok)?;
-                let starting = self.workers.start(admitted, servers, place);
+                let starting = self.workers.start_at(place, admitted, servers);
                 let run = inside.cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| Guest::Fresh(Box::new(run))))
             }

@@ -139,6 +139,13 @@ impl Store {
     pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
         self.check_room().await?;
         let begun = Begun::new(&begin);
+        let begun = match begun.text_bytes() > AT_ONCE_BYTES {
+            // To look for secrets in a long text takes longer than an event loop has.
+            true => tokio::task::spawn_blocking(move || begun.masked())
+                .await
+                .map_err(|err| StoreError::write(&self.path, Arc::new(err)))?,
+            false => begun.masked(),
+        };
         let owner = Arc::clone(&self.owner);
         self.write(begun.text_bytes(), move |conn| begun.insert(conn, &owner)).await
     }
@@ -173,7 +180,19 @@ impl Store {
     /// Writes down how `id` ended. Only the first time: a second end changes nothing and is
     /// an error. What cannot be written now is an error too, and is written when it can be.
     pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
-        let (finished, calls) = (Finished::new(id, &finish), self.call_ends.take(id));
+        let finished = Finished::new(id, &finish);
+        let long = finish.output.text().len() + finish.value.map_or(0, str::len);
+        let finished = match long > AT_ONCE_BYTES {
+            true => {
+                let (written, value) = (finish.output.clone(), finish.value.map(str::to_owned));
+                let mask = move || finished.with_texts(&written, value.as_deref());
+                tokio::task::spawn_blocking(mask)
+                    .await
+                    .map_err(|err| StoreError::write(&self.path, Arc::new(err)))?
+            }
+            false => finished.with_texts(finish.output, finish.value),
+        };
+        let calls = self.call_ends.take(id);
         let text_bytes = finished.text_bytes();
         let end = Arc::new(End { finished, calls });
         let its = Arc::clone(&end);

@@ -1,8 +1,10 @@
 //! The statements that write an execution's row. Each write is one statement, so it happens wholly
 //! or not at all, also in a transaction that it shares with others.
 
+use std::borrow::Cow;
+
 use codexec_types::{
-    Changes, Context, Ending, ExecutionId, Grant, Grants, Limit, Outcome, unix_ms,
+    Changes, Context, Ending, ExecutionId, Grant, Grants, Limit, Outcome, Written, unix_ms,
 };
 use rusqlite::{Connection, Result, named_params};
 
@@ -72,15 +74,16 @@ pub(crate) struct Finished {
 }
 
 impl Begun {
+    /// The row with everything in it: [`Begun::masked`] takes the secrets out.
     pub(crate) fn new(begin: &Begin<'_>) -> Begun {
         let admitted = begin.admitted;
-        let args = mask(&json(&admitted.args())).into_owned();
+        let args = json(&admitted.args());
         let working_dir = admitted.working_dir();
         Begun {
             id: begin.id.clone(),
             language: admitted.language().name(),
-            code: mask(admitted.code()).into_owned(),
-            input: mask(admitted.input().text()).into_owned(),
+            code: admitted.code().to_owned(),
+            input: admitted.input().text().to_owned(),
             args: (!admitted.args().is_empty()).then_some(args),
             working_dir: working_dir.map(|dir| dir.found.path.display().to_string()),
             session: begin.session.map(|session| session.as_str().to_owned()),
@@ -97,6 +100,15 @@ impl Begun {
     pub(crate) fn text_bytes(&self) -> usize {
         let args_bytes = self.args.as_ref().map_or(0, String::len);
         self.code.len() + self.input.len() + args_bytes + self.allowed_tools.len()
+    }
+
+    pub(crate) fn masked(mut self) -> Begun {
+        for text in [&mut self.code, &mut self.input].into_iter().chain(self.args.as_mut()) {
+            if let Cow::Owned(masked) = mask(text) {
+                *text = masked;
+            }
+        }
+        self
     }
 
     pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
@@ -131,6 +143,7 @@ impl Begun {
 }
 
 impl Finished {
+    /// Without what it wrote and gave: that is [`Finished::with_texts`]'s.
     pub(crate) fn new(id: &ExecutionId, finish: &Finish<'_>) -> Finished {
         let (error_code, message, exit_code) = match finish.ending {
             Ending::Outcome(Outcome::Threw(thrown)) => {
@@ -144,15 +157,14 @@ impl Finished {
             Ending::Failed { code } => (Some(code), None, None),
         };
         let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
-        let (output, errors) = mask_written(finish.output);
         Finished {
             id: id.clone(),
             status: Status::of(finish.ending),
             error_code,
             message,
-            output,
-            errors: (!errors.is_empty()).then(|| json(&errors)),
-            value: finish.value.map(|value| mask(value).into_owned()),
+            output: String::new(),
+            errors: None,
+            value: None,
             tool_calls: finish.tool_calls,
             duration_us: clamped(finish.duration.as_micros()),
             posture: finish.posture.to_owned(),
@@ -169,6 +181,14 @@ impl Finished {
         let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.output.len()
             + [&self.value, &self.changes, &self.errors].map(optional).iter().sum::<usize>()
+    }
+
+    /// What it wrote and gave, without secrets.
+    pub(crate) fn with_texts(self, written: &Written, value: Option<&str>) -> Finished {
+        let (output, errors) = mask_written(written);
+        let errors = (!errors.is_empty()).then(|| json(&errors));
+        let value = value.map(|value| mask(value).into_owned());
+        Finished { output, errors, value, ..self }
     }
 
     /// How it ended, and nothing of what it wrote.

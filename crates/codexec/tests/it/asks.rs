@@ -88,8 +88,9 @@ fn ord_3_while_code_asks_its_worst_everybody_else_is_served() {
 
 #[test]
 fn ord_3_what_code_has_started_ends_with_it_and_is_written_down() {
-    let mut client =
-        Client::with(&json!({}), |command| drop(command.env("CODEXEC_TOOLSET", "codexec")));
+    let mut client = Client::with(&json!({}), |command| {
+        command.env("CODEXEC_TOOLSET", "codexec");
+    });
     let save = json!({"name": "loop", "description": "d", "language": "javascript",
         "code": "while (true) {}"});
     client.call("save_script", &save).fine();
@@ -126,7 +127,7 @@ fn ord_4_what_one_execution_makes_us_keep_is_bounded() {
 #[test]
 fn ord_5_progress_counts_as_output_and_the_last_word_is_told() {
     let mut client = Client::start(&json!({}));
-    let mut watched = |client: &mut Client, code: &str| {
+    let watched = |client: &mut Client, code: &str| {
         let call = json!({"name": "execute_code", "arguments": {"code": code},
             "_meta": {"progressToken": "p"}});
         let id = client.send("tools/call", &call);
@@ -139,7 +140,7 @@ fn ord_5_progress_counts_as_output_and_the_last_word_is_told() {
         (said, told)
     };
     let before = memory_kib(client.child.id(), "VmRSS");
-    let flood = "for (let i = 0; i < 1000; i++) progress('x'.repeat(1 << 20))";
+    let flood = "for (let i = 0; i < 3000; i++) progress('x'.repeat(1 << 14))";
     let (said, told) = watched(&mut client, flood);
     assert!(said.failed().starts_with("OUTPUT_LIMIT"));
     assert!(told.iter().all(|message| message.len() <= 4 << 10));

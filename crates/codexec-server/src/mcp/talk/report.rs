@@ -32,6 +32,8 @@ pub(in crate::mcp) struct Heartbeat {
     beat: Interval,
     /// Nothing is told before this.
     next: Instant,
+    /// The last message of the code's own that was told.
+    told: Option<String>,
     last_ms: u128,
 }
 
@@ -40,7 +42,7 @@ impl Watched {
         let begun = Instant::now();
         let mut beat = interval_at(begun + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Watched::Execution(Heartbeat { progress, begun, beat, next: begun, last_ms: 0 })
+        Watched::Execution(Heartbeat { progress, begun, beat, next: begun, told: None, last_ms: 0 })
     }
 
     /// The next thing to tell. Cancel-safe.
@@ -79,13 +81,18 @@ impl Heartbeat {
 
     /// What was said since the last time, if something was.
     fn rest(&mut self) -> Option<CallProgress> {
-        let is_new = self.progress.has_changed().unwrap_or(false);
-        (is_new && self.progress.borrow().message.is_some()).then(|| self.tell())
+        // Whoever said it has ended by now, so the channel itself has no more news.
+        let is_new = {
+            let last = self.progress.borrow();
+            last.message.is_some() && last.message != self.told
+        };
+        is_new.then(|| self.tell())
     }
 
     fn tell(&mut self) -> CallProgress {
         self.next = Instant::now() + PAUSE;
         let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
+        self.told.clone_from(&message);
         let elapsed_ms = self.begun.elapsed().as_millis();
         // It has to increase every time.
         self.last_ms = elapsed_ms.max(self.last_ms + 1);
