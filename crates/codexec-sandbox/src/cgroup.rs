@@ -121,12 +121,7 @@ impl Drop for Group {
 }
 
 impl Base {
-    fn prepare(
-        &self,
-        number: u32,
-        memory_bytes: u64,
-        processes: u32,
-    ) -> io::Result<MemoryGauge> {
+    fn prepare(&self, number: u32, memory_bytes: u64, processes: u32) -> io::Result<MemoryGauge> {
         for directory in self.place.directories(number) {
             match fs::create_dir(&directory) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),

@@ -164,9 +164,7 @@ fn sleep<'a>(
     time: Option<Duration>,
 ) -> MutexGuard<'a, State> {
     match time {
-        Some(time) => {
-            changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
-        }
+        Some(time) => changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
         None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
     }
 }

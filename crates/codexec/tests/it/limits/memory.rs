@@ -60,7 +60,8 @@ fn res_8_a_disk_that_was_emptied_is_no_memory() {
 #[test]
 fn res_8_what_one_guest_left_gives_the_next_no_memory() {
     let mut bench = small();
-    let files = "f = open('f', 'wb')\nfor _ in range(200): f.write(b'f' * (1 << 20))\nprint('full')";
+    let files =
+        "f = open('f', 'wb')\nfor _ in range(200): f.write(b'f' * (1 << 20))\nprint('full')";
     for _ in 0..3 {
         check(&mut bench, "python", files, "full");
         check(&mut bench, "python", HOLD, STOPPED);
