@@ -51,7 +51,9 @@ pub(crate) fn upstreams_of(client: &Client) -> Vec<(u32, String)> {
         .filter_map(|pid| {
             let words = words(pid);
             let is_upstream = words.iter().any(|word| word.ends_with(UPSTREAM) || word == HANG);
-            is_upstream.then(|| (pid, words.last().cloned().unwrap_or_default()))
+            // Above each there is one of ours, with the same words behind this one.
+            let is_supervisor = words.get(1).is_some_and(|word| word == "supervisor");
+            (is_upstream && !is_supervisor).then(|| (pid, words.last().cloned().unwrap_or_default()))
         })
         .collect();
     found.sort_by(|a, b| a.1.cmp(&b.1));
