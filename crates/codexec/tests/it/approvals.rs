@@ -24,16 +24,16 @@ const FILES: [(&str, &str); 9] = [
 ];
 
 /// A project in a home of its own, as it was cloned.
-struct Clone {
+struct Checkout {
     home: TempDir,
     project: PathBuf,
 }
 
-impl Clone {
-    fn new() -> Clone {
+impl Checkout {
+    fn new() -> Checkout {
         let home = home_with(&[("project/README", "")]);
         let project = home.path().canonicalize().expect("there").join("project");
-        Clone { home, project }
+        Checkout { home, project }
     }
 
     /// Names a server that leaves a file behind if anybody starts it.
@@ -93,12 +93,12 @@ fn named(name: &str, entry: &Value) -> String {
     json!({"mcpServers": {name: entry}}).to_string()
 }
 
-/// THREAT[CFG-6]: to clone a repository, and to work in it, starts nothing of it.
+/// THREAT[CFG-6]: to checkout a repository, and to work in it, starts nothing of it.
 #[test]
 fn cfg_6_what_a_projects_files_name_waits() {
-    let clone = Clone::new();
-    clone.plant();
-    assert_eq!(clone.states(), ["waiting"; FILES.len()]);
+    let checkout = Checkout::new();
+    checkout.plant();
+    assert_eq!(checkout.states(), ["waiting"; FILES.len()]);
     for args in [
         &["doctor"][..],
         &["tools", "list"],
@@ -106,9 +106,9 @@ fn cfg_6_what_a_projects_files_name_waits() {
         &["servers", "approve"],
         &["servers", "approve", "s0"],
     ] {
-        clone.run(args);
+        checkout.run(args);
     }
-    let mut client = clone.client();
+    let mut client = checkout.client();
     let found = client.call("search_tools", &json!({"query": ""})).fine();
     let note = "[servers that wait for the user's approval: s0, s1, s2, ..; the user runs `codexec \
                 servers approve` in this project]";
@@ -116,29 +116,29 @@ fn cfg_6_what_a_projects_files_name_waits() {
     let waiting = &health(&mut client)["waiting_for_approval"]["servers"];
     assert_eq!(waiting.as_array().map(Vec::len), Some(FILES.len()));
     assert_eq!(client.run("Object.keys(tools)").fine(), "[]");
-    let doctor = clone.run(&["doctor"]).stdout;
+    let doctor = checkout.run(&["doctor"]).stdout;
     let doctor = String::from_utf8(doctor).expect("UTF-8");
     assert_eq!(doctor.matches("\n  WAITING  ").count(), FILES.len(), "{doctor}");
-    assert!(!clone.marker().exists(), "a project's server was started");
+    assert!(!checkout.marker().exists(), "a project's server was started");
     // The same commands start it once the user has said so.
-    clone.approve(&["--yes"]);
-    clone.run(&["servers", "list"]);
-    assert!(clone.marker().exists(), "an approved server was not started");
+    checkout.approve(&["--yes"]);
+    checkout.run(&["servers", "list"]);
+    assert!(checkout.marker().exists(), "an approved server was not started");
 }
 
 /// THREAT[CFG-6]: a file that appears or changes while we serve waits as well.
 #[test]
 fn cfg_6_a_planted_or_changed_file_starts_nothing() {
-    let clone = Clone::new();
-    let mut client = clone.client();
+    let checkout = Checkout::new();
+    let mut client = checkout.client();
     let said = |client: &mut Client| client.call("search_tools", &json!({"query": ""})).fine();
-    write_file(&clone.project, ".mcp.json", &named("helper", &upstream(&["helper"])));
+    write_file(&checkout.project, ".mcp.json", &named("helper", &upstream(&["helper"])));
     until(&mut client, |client| match health(client)["waiting_for_approval"]["servers"] {
         Value::Array(_) => Ok(()),
         _ => Err("nothing waits".to_owned()),
     });
     assert!(said(&mut client).contains("approval: helper;"));
-    let shown = clone.approve(&["helper", "--yes"]);
+    let shown = checkout.approve(&["helper", "--yes"]);
     assert!(
         shown.starts_with("server helper: its entry in PROJECT/.mcp.json:1 is new\n"),
         "{shown}"
@@ -148,13 +148,13 @@ fn cfg_6_a_planted_or_changed_file_starts_nothing() {
     let process = process_of(&mut client, "helper");
     let who: Value =
         serde_json::from_str(&client.run("await tools.helper.who()").fine()).expect("JSON");
-    assert_eq!(who["cwd"], json!(clone.project), "an approved server starts in its project");
+    assert_eq!(who["cwd"], json!(checkout.project), "an approved server starts in its project");
     // Another argument is another entry: the server that runs is ended, and nothing starts.
-    write_file(&clone.project, ".mcp.json", &named("helper", &upstream(&["helper", "more"])));
+    write_file(&checkout.project, ".mcp.json", &named("helper", &upstream(&["helper", "more"])));
     until_servers(&mut client, &[]);
     check_gone(&[(process, "helper".to_owned())]);
     assert!(said(&mut client).contains("approval: helper;"));
-    let shown = clone.approve(&["helper", "--yes"]);
+    let shown = checkout.approve(&["helper", "--yes"]);
     let changed =
         "server helper: its entry in PROJECT/.mcp.json:1 has changed\n\n    + args[3]: more\n";
     assert!(shown.starts_with(changed), "{shown}");
@@ -164,15 +164,15 @@ fn cfg_6_a_planted_or_changed_file_starts_nothing() {
 /// THREAT[CFG-6]: a project's entry does not take the place of the user's own.
 #[test]
 fn cfg_6_a_waiting_entry_replaces_nothing() {
-    let clone = Clone::new();
+    let checkout = Checkout::new();
     let entry = |word: &str| named("hub", &upstream(&[word]));
-    write_file(clone.home.path(), ".cursor/mcp.json", &entry("mine"));
-    write_file(&clone.project, ".cursor/mcp.json", &entry("theirs"));
-    let mut client = clone.client();
-    let name = |client: &mut Client| client.run("(await tools.hub.who()).name").fine();
+    write_file(checkout.home.path(), ".cursor/mcp.json", &entry("mine"));
+    write_file(&checkout.project, ".cursor/mcp.json", &entry("theirs"));
+    let mut client = checkout.client();
+    let name = |client: &mut Client| client.run("(await tools.hub.who()).name").text;
     assert_eq!(name(&mut client), "mine");
-    assert_eq!(clone.states(), ["ready", "waiting"]);
-    clone.approve(&["hub", "--yes"]);
+    assert_eq!(checkout.states(), ["ready", "waiting"]);
+    checkout.approve(&["hub", "--yes"]);
     until(&mut client, |client| match name(client).as_str() {
         "theirs" => Ok(()),
         other => Err(other.to_owned()),
@@ -182,35 +182,35 @@ fn cfg_6_a_waiting_entry_replaces_nothing() {
 /// THREAT[CFG-6]: only the user's own settings let all of them start.
 #[test]
 fn cfg_6_the_users_settings_may_say_otherwise() {
-    let clone = Clone::new();
-    clone.plant();
-    let set = |text: &str| write_file(clone.home.path(), "state/config.toml", text);
+    let checkout = Checkout::new();
+    checkout.plant();
+    let set = |text: &str| write_file(checkout.home.path(), "state/config.toml", text);
     set("[discovery]\nproject-servers = \"off\"\n");
-    assert_eq!(clone.states(), ["disabled"; FILES.len()]);
+    assert_eq!(checkout.states(), ["disabled"; FILES.len()]);
     set("[discovery]\nproject-files = false\n");
-    assert_eq!(clone.states(), [""; 0]);
+    assert_eq!(checkout.states(), [""; 0]);
     set("[discovery]\nproject-servers = \"yes\"\n");
-    let refused = String::from_utf8(clone.run(&["servers", "list"]).stderr).expect("UTF-8");
+    let refused = String::from_utf8(checkout.run(&["servers", "list"]).stderr).expect("UTF-8");
     let why = "`discovery.project-servers` is \"yes\"; write \"ask\", \"allow\" or \"off\"\n";
     assert!(refused.ends_with(why), "{refused}");
-    assert!(!clone.marker().exists());
+    assert!(!checkout.marker().exists());
     set("[discovery]\nproject-servers = \"allow\"\n");
-    clone.states();
-    assert!(clone.marker().exists(), "the user's word did not count");
+    checkout.states();
+    assert!(checkout.marker().exists(), "the user's word did not count");
 }
 
 /// THREAT[CFG-9]: whoever else can write our directory or settings decides nothing.
 #[test]
 fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
     use std::os::unix::fs::PermissionsExt as _;
-    let clone = Clone::new();
-    write_file(clone.home.path(), "state/config.toml", "[limits]\nmemory-mib = 64\n");
-    let state = clone.home.path().join("state");
+    let checkout = Checkout::new();
+    write_file(checkout.home.path(), "state/config.toml", "[limits]\nmemory-mib = 64\n");
+    let state = checkout.home.path().join("state");
     let chmod = |path: &Path, mode: u32| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("changed");
     };
     let check = |expected: Option<&str>| {
-        let output = clone.run(&["exec", "6 * 7"]);
+        let output = checkout.run(&["exec", "6 * 7"]);
         let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
         let said = said.replace(&state.display().to_string(), "STATE");
         match expected {
@@ -232,9 +232,9 @@ fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
     ));
     chmod(&state.join("config.toml"), 0o644);
     check(None);
-    let planted = clone.project.join("own.toml");
+    let planted = checkout.project.join("own.toml");
     std::fs::write(&planted, "").expect("written");
-    let refused = clone.run(&["exec", "--config", "own.toml", "1"]);
+    let refused = checkout.run(&["exec", "--config", "own.toml", "1"]);
     let said = String::from_utf8(refused.stderr).expect("UTF-8");
     assert!(said.contains("where code may write; move it"), "{said}");
 }

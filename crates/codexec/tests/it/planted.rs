@@ -83,7 +83,7 @@ fn cfg_7_packages_in_the_project_are_not_taken_for_the_users_servers() {
     desk.name(&servers(None));
     let list = desk.run(&["servers", "list"]);
     assert!(!desk.marker().exists(), "{list}");
-    desk.name(&servers(Some(&desk.project)));
+    desk.name(&servers(Some(desk.project.as_path())));
     let list = desk.run(&["servers", "list"]);
     assert!(!desk.marker().exists(), "{list}");
     // They would be found there by whoever lets them.
@@ -139,7 +139,7 @@ fn cfg_8_a_server_from_a_directory_of_guests_is_refused_unless_named() {
     let said = desk.run(&["servers", "list", "--no-check"]);
     assert!(said.contains(" refused ") && said.contains(&format!("local: {why}")), "{said}");
     let said = desk.run(&["doctor"]);
-    assert!(said.contains(&format!("  REFUSED  local              {why}")), "{said}");
+    assert!(said.contains(&format!("  REFUSED  {:<18} {why}", "local")), "{said}");
     assert!(!desk.marker().exists());
     write_file(
         desk.home.path(),
@@ -172,9 +172,9 @@ fn cfg_8_an_interpreter_from_a_directory_of_guests_is_refused_unless_named() {
     let why = "PROJECT/.venv/bin/python lies in PROJECT, where code may write, and is not started; \
                name another in config.toml, or this one with `files.run-from` there\n";
     let said = desk.run(&["exec", "-l", "python", "1"]);
-    assert_eq!(said, format!("error: {why}"));
+    assert!(said.contains(why), "{said}");
     let said = desk.run(&["doctor"]);
-    assert!(said.contains(&format!("  NONE     python             {why}")), "{said}");
+    assert!(said.contains(&format!("  NONE     {:<18} {why}", "python")), "{said}");
     write_file(desk.home.path(), "state/config.toml", "");
     let path = std::env::var("PATH").expect("set");
     let mut on_path = command(desk.home.path());
