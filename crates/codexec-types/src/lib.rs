@@ -7,6 +7,7 @@ mod context;
 mod event;
 mod files;
 mod frame;
+mod guest_paths;
 mod hidden;
 mod id;
 mod json;
@@ -32,6 +33,7 @@ pub use frame::{
     Answer, Ask, CallCode, CallError, Cell, CellEnding, FRAME_HEADER_BYTES, FrameError, FromGuest,
     Job, MAX_FRAME_BYTES, ToGuest, frame_length,
 };
+pub use guest_paths::GuestPaths;
 pub use hidden::is_hidden;
 pub use id::{ExecutionId, SessionId};
 pub use json::Json;
