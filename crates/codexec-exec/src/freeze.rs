@@ -178,7 +178,6 @@ impl Frozen {
     }
 
     /// True if none of them runs.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever commits files"))]
     fn rest(&mut self) -> bool {
         for (pid, member) in &mut self.members {
             match tasks_at_rest(*pid) {

@@ -45,8 +45,8 @@ fn ses_8_a_process_that_bash_left_cannot_end_a_later_cell() {
         bash.prints(&format!("{FORGE}{subshell}\n{program}\n"), "").await;
         for _ in 0..2 {
             let reply = bash.send(LONG_BASH).await;
-            assert_eq!(reply.outcome, exited(3), "{reply:?}");
-            assert_eq!((reply.out.as_str(), bash.run.is_over()), ("whole\n", None), "{reply:?}");
+            assert_eq!((reply.outcome, bash.run.is_over()), (exited(3), None));
+            assert!(reply.out.contains("whole\n"), "{}", reply.out.len());
         }
     });
 }
@@ -55,10 +55,11 @@ fn ses_8_a_process_that_bash_left_cannot_end_a_later_cell() {
 fn ses_8_a_process_that_bash_left_cannot_change_the_code_of_a_later_cell() {
     with_workers(async |workers| {
         let mut bash = bash(workers).await;
-        let swap = "(while :; do for n in 2 3 4; do for f in /box/cells/$n /box/cells/$n.args \
-                    /box/cells/state /box/cells/driver; do echo 'echo swapped; exit 0' >$f; \
-                    rm -f $f; ln -s /dev/null $f; chmod 777 /box/cells; done; done; done) \
-                    >/dev/null 2>&1 &";
+        // As fast as a shell can, and also by other means than writing.
+        let swap = "(while :; do for n in 2 3 4; do echo 'echo swapped; builtin exit 0' \
+                    >/box/cells/$n; done; done) >/dev/null 2>&1 &\n\
+                    (while :; do for f in driver state 2.args 3.args 4.args; do rm -f /box/cells/$f; \
+                    ln -s /dev/null /box/cells/$f; done; chmod 777 /box/cells; done) >/dev/null 2>&1 &";
         bash.prints(swap, "").await;
         for _ in 0..3 {
             let reply = bash.send(LONG_BASH).await;
@@ -87,17 +88,19 @@ fn ses_6_nothing_can_be_planted_where_cells_are_written() {
 #[test]
 fn ses_8_a_signal_of_a_leftover_makes_no_cell_a_success() {
     with_workers(async |workers| {
+        // A shell that waits for a program does not mind an interrupt: the cell runs to its end.
         for signal in ["HUP", "INT", "USR1"] {
             let mut bash = bash(workers).await;
             let wait = "while ! [ -e /box/work/now ]; do sleep 0.01; done";
             let kill = format!("({wait}; kill -{signal} $$) >/dev/null 2>&1 &");
             bash.prints(&kill, "").await;
-            let reply = bash.send("touch now; for i in {1..200}; do sleep 0.05; done").await;
+            let reply =
+                bash.send("touch now; for i in {1..40}; do sleep 0.05; done; (exit 3)").await;
             let status = match reply.outcome {
                 Outcome::Exited { code } => code,
                 other => panic!("{signal}: {other:?}"),
             };
-            assert!(status > 128, "{signal}: {status}");
+            assert!(status > 128 || signal == "INT" && status == 3, "{signal}: {status}");
         }
     });
 }
