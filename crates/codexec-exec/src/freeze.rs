@@ -62,7 +62,6 @@ impl Freezer {
     ///
     /// A guest can arm a timer that wakes a stopped process: whoever depends on the stillness asks
     /// [`Frozen::is_still`] afterwards.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever commits files"))]
     pub(crate) fn freeze(&self) -> io::Result<Frozen> {
         let deadline = Instant::now() + PATIENCE;
         let mut frozen = Frozen::default();
@@ -170,7 +169,6 @@ impl Frozen {
     }
 
     /// True if no process has run since they were frozen.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for whoever commits files"))]
     pub(crate) fn is_still(&self) -> bool {
         self.members
             .iter()

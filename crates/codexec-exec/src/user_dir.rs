@@ -83,24 +83,23 @@ impl UserDir {
         commit.run()
     }
 
-    /// True if the guest does not see the directory as it is now, and needs a fresh layer for
-    /// that. Blocks.
-    pub(crate) fn is_stale(&self) -> bool {
-        self.wanted.is_writable && self.ledger.is_stale(&self.target)
-    }
-
     /// Makes the next layer: its number, and the new lower one. What the user's directory does
     /// not have, the guest goes on seeing: it moves along. Blocks.
     pub(crate) fn next_layer(
         &mut self,
-        layers: &OwnedFd,
+        layers: Option<&OwnedFd>,
         mounter: &Mounter,
     ) -> io::Result<(u32, OwnedFd)> {
-        let layers = Tree::new(layers.try_clone()?);
-        let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
-        let (old, new) = (Path::new(&old), Path::new(&new));
-        layers.make_folder(new, old)?;
-        self.ledger.move_held(&layers.subtree(old)?, &layers.subtree(new)?)?;
+        if let Some(layers) = layers {
+            let layers = Tree::new(layers.try_clone()?);
+            let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
+            let (old, new) = (Path::new(&old), Path::new(&new));
+            let guest = layers.find(old)?.map_or((0, 0), |upper| upper.owner);
+            codexec_sandbox::as_file_user(guest, || {
+                layers.make_folder(new, old)?;
+                self.ledger.move_held(&layers.subtree(old)?, &layers.subtree(new)?)
+            })?;
+        }
         self.layer += 1;
         let lower = mounter.mount(&lower(&self.wanted))?;
         Ok((self.layer, lower))

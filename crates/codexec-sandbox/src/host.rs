@@ -269,3 +269,10 @@ pub fn is_root() -> bool {
 pub fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
     crate::sys::is_open_for_writing(file)
 }
+
+/// Does some work on files as this user, where we are root: on a guest's own file system nobody
+/// else can create anything. Only for work that blocks: it concerns this thread.
+pub fn as_file_user<T>((user, group): (u32, u32), work: impl FnOnce() -> T) -> T {
+    let _user = is_root().then(|| crate::sys::FileUser::become_user(user, group));
+    work()
+}

@@ -29,10 +29,13 @@ pub(crate) fn deny_all() -> Result<(), Errno> {
 /// Landlock for a process whose forks have rules of their own for files: no signal and no abstract
 /// socket beyond its descendants. Kernels that do not know these do without.
 pub(crate) fn deny_signals() -> Result<(), Errno> {
+    // Rules that say nothing of moving files from folder to folder forbid it.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .scope(Scope::from_all(KNOWN))
-        .and_then(Ruleset::create);
+        .handle_access(AccessFs::Refer)
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], AccessFs::Refer)));
     ruleset.and_then(RulesetCreated::restrict_self).map(drop).map_err(|_| Errno::last())
 }
 

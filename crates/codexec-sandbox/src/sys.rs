@@ -367,3 +367,30 @@ pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
     unsafe { libc::fcntl(file, libc::F_SETLEASE, libc::F_UNLCK) };
     is_refused
 }
+
+/// What this thread creates belongs to this user from now on, until the value is dropped. Also
+/// what the thread may do to files is what that user may.
+pub(crate) struct FileUser {
+    before: (libc::uid_t, libc::gid_t),
+}
+
+impl FileUser {
+    pub(crate) fn become_user(user: u32, group: u32) -> FileUser {
+        // The group first: only a user with the right to may change it.
+        // SAFETY: plain integers; both calls concern the calling thread alone and cannot fail in
+        // a way that leaves it with more rights.
+        let (group, user) = unsafe { (libc::setfsgid(group), libc::setfsuid(user)) };
+        FileUser { before: (user.unsigned_abs(), group.unsigned_abs()) }
+    }
+}
+
+impl Drop for FileUser {
+    fn drop(&mut self) {
+        let (user, group) = self.before;
+        // SAFETY: as above.
+        unsafe {
+            libc::setfsuid(user);
+            libc::setfsgid(group);
+        }
+    }
+}

@@ -15,7 +15,6 @@ pub(crate) struct Ledger {
     folders: HashMap<PathBuf, Option<Stamp>>,
     /// Folders that the guest made itself.
     made: BTreeSet<PathBuf>,
-    has_conflict: bool,
 }
 
 struct Entry {
@@ -34,9 +33,6 @@ enum Became {
     /// The user's directory has somebody else's.
     Conflict,
 }
-
-/// A layer with more entries than this is replaced at the next chance.
-const MANY: usize = 1_000;
 
 impl Ledger {
     /// True if this version of the guest's was dealt with before. Overlayfs shares one file
@@ -89,7 +85,6 @@ impl Ledger {
     }
 
     pub(crate) fn note_conflict(&mut self, path: &Path, node: &Node) {
-        self.has_conflict = true;
         self.note(path, node, Became::Conflict);
     }
 
@@ -137,27 +132,6 @@ impl Ledger {
             .filter_map(|path| Some((path.clone(), Some(target.find(path).ok()??.stamp))))
             .collect();
         self.folders.extend(stamps);
-    }
-
-    /// True if the guest does not see what the user has now: somebody changed what this layer
-    /// covers, or it covers very much.
-    pub(crate) fn is_stale(&self, target: &Tree) -> bool {
-        if self.has_conflict || self.entries.len() > MANY {
-            return true;
-        }
-        let is_changed = |(path, entry): (&PathBuf, &Entry)| {
-            let now = target.find(path).ok().flatten().map(|node| node.stamp);
-            match entry.became {
-                Became::Put(stamp) => now != Some(stamp),
-                Became::Removed => now.is_some(),
-                Became::Held | Became::Conflict => false,
-            }
-        };
-        let has_new_entries = |path: &PathBuf| {
-            let then = self.folders.get(path).copied().flatten();
-            target.find(path).ok().flatten().map(|node| node.stamp) != then
-        };
-        self.entries.iter().any(is_changed) || self.made.iter().any(has_new_entries)
     }
 
     /// Moves what is held back from one layer to the next, and forgets everything else: the next

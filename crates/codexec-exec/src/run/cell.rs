@@ -364,7 +364,13 @@ impl Run {
                 (Some(mut dir), Some(layers)) => {
                     // Else a file could be half written when it is copied.
                     let changes = match freezer.freeze() {
-                        Ok(_frozen) => dir.commit(&layers, &keep),
+                        Ok(frozen) => {
+                            let changes = dir.commit(&layers, &keep);
+                            if !frozen.is_still() {
+                                tracing::debug!("a session's processes were woken meanwhile");
+                            }
+                            changes
+                        }
                         Err(error) => user_dir::not_committed(&error),
                     };
                     (changes, before, Some(dir))

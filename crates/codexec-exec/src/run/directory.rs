@@ -1,19 +1,22 @@
 //! The directory of a session between two cells.
 
 use std::fs;
-use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use super::{Over, Run};
 use crate::ExecError;
 use crate::watch::tree;
+use crate::wire::is_first_child;
 use crate::zygote::blocking;
 
 /// Where guests see their directory, beside its real path.
 const WORK: &str = "/box/work";
 
 impl Run {
-    /// Before a cell: if somebody else changed what the guest's layer covers, or the layer is
-    /// half full, the guest gets a fresh one and sees the directory as it is now.
+    /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An
+    /// overlay goes on hiding what somebody else changes where the guest has written, and what
+    /// somebody else adds where the guest has looked.
     ///
     /// A guest that has files of its directory open keeps its layer, and with it a view that fits
     /// together.
@@ -29,31 +32,24 @@ impl Run {
     }
 
     async fn try_refresh(&mut self) -> Result<(), ExecError> {
-        let layers = self.home.as_ref().and_then(|home| home.layers.as_ref());
-        let Some(layers) = layers.and_then(|layers| layers.try_clone().ok()) else {
+        let Some(path) = self.user_dir.as_ref().map(|dir| dir.path().to_owned()) else {
             return Ok(());
         };
-        let Some(dir) = self.user_dir.take() else { return Ok(()) };
-        let (dir, layers, is_stale) = blocking(move || {
-            let is_stale = dir.is_stale() || is_half_full(&layers);
-            Ok((dir, layers, is_stale))
-        })
-        .await?;
-        let may_renew = is_stale && !self.has_open_files(dir.path());
-        if !may_renew {
-            self.user_dir = Some(dir);
+        if self.has_open_files(&path) {
             return Ok(());
         }
+        let layers = self.home.as_ref().and_then(|home| home.layers.as_ref());
+        let layers = layers.map(OwnedFd::try_clone).transpose()?;
+        let Some(mut dir) = self.user_dir.take() else { return Ok(()) };
         let mounter = dir.machine().mounter().await?;
         let (mut dir, layer, lower) = blocking(move || {
-            let mut dir = dir;
-            let (layer, lower) = dir.next_layer(&layers, &mounter)?;
+            let (layer, lower) = dir.next_layer(layers.as_ref(), &mounter)?;
             Ok((dir, layer, lower))
         })
         .await?;
         self.renew_overlay(layer, lower).await?;
-        self.user_dir =
-            Some(blocking(move || dir.begin_layer().map(|()| dir).map_err(Into::into)).await?);
+        let begun = blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
+        self.user_dir = Some(begun);
         Ok(())
     }
 
@@ -79,27 +75,24 @@ impl Run {
 
     /// True if a process that the guest left running, or a file that it has open or mapped, holds
     /// on to its directory. The guest could lie here, and would confuse nobody but itself.
-    fn has_open_files(&self, real_path: &std::path::Path) -> bool {
-        let processes = tree(&self.roots);
-        let is_below =
-            |path: &std::path::Path| path.starts_with(WORK) || path.starts_with(real_path);
-        let main = self.roots.last().copied();
-        processes.iter().filter(|pid| self.roots.first() != Some(pid)).any(|pid| {
+    fn has_open_files(&self, real_path: &Path) -> bool {
+        let is_below = |path: &Path| path.starts_with(WORK) || path.starts_with(real_path);
+        // The main process goes to its folder again at the beginning of each cell.
+        let is_main = |pid: i32| match *self.roots {
+            [_, main] => pid == main,
+            _ => is_first_child(pid),
+        };
+        let init = self.roots.first();
+        tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
             let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
             let mut open = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
             let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-            let mut mapped = maps.lines().filter_map(|line| Some(line.split_once('/')?.1));
-            let cwd = fs::read_link(format!("/proc/{pid}/cwd"));
-            // The main process goes to its folder again at the beginning of each cell.
-            let is_inside = Some(*pid) != main && cwd.is_ok_and(|cwd| is_below(&cwd));
-            is_inside
-                || open.any(|path| is_below(&path))
-                || mapped.any(|path| is_below(std::path::Path::new(&format!("/{path}"))))
+            let mut mapped =
+                maps.lines().filter_map(|line| line.find('/').map(|at| line.split_at(at).1));
+            let mut cwd = fs::read_link(format!("/proc/{pid}/cwd")).into_iter();
+            open.any(|path| is_below(&path))
+                || mapped.any(|path| is_below(Path::new(path)))
+                || (!is_main(*pid) && cwd.any(|path| is_below(&path)))
         })
     }
-}
-
-fn is_half_full(layers: &impl AsFd) -> bool {
-    rustix::fs::fstatvfs(layers)
-        .is_ok_and(|about| about.f_bavail < about.f_blocks / 2 || about.f_ffree < about.f_files / 2)
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    ffi::OsStr,
     io,
     path::Path,
     process::{ExitStatus, Stdio},

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Client, keep_settings};
+use crate::support::Client;
 use crate::{Bench, median, ms, sampled};
 
 /// In folders of a thousand.
@@ -22,9 +22,11 @@ impl Bench {
             fs::write(project.join(format!("{}/{n}", n / 1_000)), "").expect("written");
         }
         let settings = format!("[files]\nallowed = [{:?}]\n", project.display().to_string());
-        keep_settings(home.path(), &settings);
-        let mut client = Client::in_home(home, |_| {});
-        client.shake_hands();
+        let settings_file = home.path().join("settings.toml");
+        fs::write(&settings_file, settings).expect("written");
+        let mut client = Client::with(&json!({}), |command| {
+            command.arg("--config").arg(&settings_file);
+        });
         for (what, language, code) in [
             ("Python `1+1` in a directory of 100,000 files", "python", "1+1"),
             ("Bash `1+1` in a directory of 100,000 files", "bash", "echo $((1+1))"),

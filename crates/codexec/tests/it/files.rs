@@ -364,18 +364,43 @@ fn fil_2_cleaning_up_cannot_be_outrun_or_hidden_from() {
 }
 
 #[test]
-fn a_session_writes_at_each_reply_and_at_its_end() {
+fn a_session_writes_what_was_left_running_at_the_next_reply() {
     let mut project = Project::new("");
     let dir = project.path("");
-    let arguments = json!({"language": "bash", "working_dir": dir, "session": "s",
-        "code": "(while [ ! -e go ]; do sleep 0.01; done; echo late > late; : > done) & echo hi"});
-    project.client.call("execute_code", &arguments).fine();
-    project.write("go", "");
-    // The session sees what the user makes; what it writes then is there after the next reply.
-    let arguments = json!({"language": "bash", "working_dir": dir, "session": "s",
-        "code": "while [ ! -e done ]; do sleep 0.01; done"});
-    project.client.call("execute_code", &arguments).fine();
+    let send = |project: &mut Project, code: &str| {
+        let arguments =
+            json!({"language": "bash", "working_dir": dir, "session": "s", "code": code});
+        project.client.call("execute_code", &arguments).fine()
+    };
+    let late = "(while [ ! -e /tmp/go ]; do sleep 0.01; done; echo late > late; : > /tmp/done) &";
+    send(&mut project, late);
+    send(&mut project, ": > /tmp/go; while [ ! -e /tmp/done ]; do sleep 0.01; done");
     assert_eq!(project.text("late"), "late\n");
+}
+
+#[test]
+fn a_session_sees_what_somebody_adds_where_it_has_looked_before() {
+    for settings in ["", "writable = false\n"] {
+        let mut project = Project::new(settings);
+        let dir = project.path("");
+        for language in ["bash", "python", "node"] {
+            let code = match language {
+                "bash" => "cat added 2>/dev/null || echo no",
+                "python" => {
+                    "import os; print(open('added').read() if os.path.exists('added') else 'no')"
+                }
+                _ => {
+                    "const fs = require('fs'); console.log(fs.existsSync('added') ? fs.readFileSync('added', 'utf8') : 'no')"
+                }
+            };
+            let arguments = json!({"language": language, "working_dir": dir, "session": language, "code": code});
+            let mut send = || project.client.call("execute_code", &arguments).fine();
+            assert!(send().starts_with("no"), "{language}");
+            fs::write(dir.join("added"), "yes").expect("written");
+            assert!(send().starts_with("yes"), "{language}");
+            fs::remove_file(dir.join("added")).expect("removed");
+        }
+    }
 }
 
 #[test]

@@ -106,6 +106,11 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
+        files: codexec_exec::Files {
+            max_bytes: 64 << 20,
+            max_files: 10_000,
+            let_through: Vec::new(),
+        },
         work_dirs: vec![std::env::temp_dir()],
         packages: codexec_exec::packages::Settings::default(),
     }

@@ -121,7 +121,7 @@ impl Client {
         Client::in_home(home, change)
     }
 
-    pub(crate) fn in_home(home: TempDir, change: impl FnOnce(&mut Command)) -> Client {
+    fn in_home(home: TempDir, change: impl FnOnce(&mut Command)) -> Client {
         let mut client = Client::sharing(home.path(), change);
         client.home = home;
         client

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Client, keep_settings, need};
+use crate::support::{Client, need};
 
 /// Files that both write to, and files that neither does.
 const SHARED: usize = 10;
@@ -105,9 +105,11 @@ struct Written {
 fn code(language: &'static str, at: &Path, is_over: &AtomicBool) -> (Vec<Written>, Client) {
     let home = tempfile::tempdir().expect("a home");
     let settings = format!("[files]\nallowed = [{:?}]\n", at.display().to_string());
-    keep_settings(home.path(), &settings);
-    let mut client = Client::in_home(home, |_| {});
-    client.shake_hands();
+    let settings_file = home.path().join("settings.toml");
+    fs::write(&settings_file, settings).expect("written");
+    let mut client = Client::with(&json!({}), |command| {
+        command.arg("--config").arg(&settings_file);
+    });
     let mut written = Vec::new();
     for round in 0.. {
         if is_over.load(Ordering::Relaxed) {
