@@ -16,8 +16,8 @@ pub(crate) use guard::{Guard, Guarded};
 /// what every guest of its language has from the start.
 pub(crate) struct Meter {
     counted: Counted,
-    /// The file system in memory that holds the guest's files.
-    disk: OwnedFd,
+    /// The file systems in memory that hold the guest's files, each with a limit of its own.
+    disks: Vec<OwnedFd>,
     at_start_bytes: u64,
 }
 
@@ -30,9 +30,9 @@ enum Counted {
 }
 
 impl Meter {
-    pub(crate) fn new(gauge: Option<MemoryGauge>, roots: Vec<i32>, disk: OwnedFd) -> Meter {
+    pub(crate) fn new(gauge: Option<MemoryGauge>, roots: Vec<i32>, disks: Vec<OwnedFd>) -> Meter {
         let counted = gauge.map_or(Counted::ByProcess(roots), Counted::ByGroup);
-        Meter { counted, disk, at_start_bytes: 0 }
+        Meter { counted, disks, at_start_bytes: 0 }
     }
 
     /// Leaves out what the guest held before it was given any code.
@@ -82,9 +82,10 @@ impl Meter {
 
     /// Files may come and go while memory is counted: the guest gets the benefit of the doubt.
     fn without_disk(&self, count: impl Fn(u64) -> u64) -> u64 {
-        let before = used_bytes(&self.disk);
+        let disk_bytes = || self.disks.iter().map(used_bytes).sum();
+        let before = disk_bytes();
         let held = count(before);
-        let after = used_bytes(&self.disk);
+        let after = disk_bytes();
         if after <= before { held } else { count(after).min(held) }
     }
 }

@@ -90,7 +90,7 @@ impl Programs {
             roots.push(born.pid);
             guest = born.pidfd;
         }
-        let meter = Arc::new(Meter::new(gauge, roots.clone(), disk));
+        let meter = Arc::new(Meter::new(gauge, roots.clone(), vec![disk]));
         let home = Home { init, out, err, workspace, guest, listener, used: None, meter };
         let mut worker = Worker { socket, handles, home: Some(home), roots };
         // Nobody but the guest holds its ends now, so its end is seen.

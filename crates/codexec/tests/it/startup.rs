@@ -53,7 +53,8 @@ pub(crate) fn upstreams_of(client: &Client) -> Vec<(u32, String)> {
             let is_upstream = words.iter().any(|word| word.ends_with(UPSTREAM) || word == HANG);
             // Above each there is one of ours, with the same words behind this one.
             let is_supervisor = words.get(1).is_some_and(|word| word == "supervisor");
-            (is_upstream && !is_supervisor).then(|| (pid, words.last().cloned().unwrap_or_default()))
+            (is_upstream && !is_supervisor)
+                .then(|| (pid, words.last().cloned().unwrap_or_default()))
         })
         .collect();
     found.sort_by(|a, b| a.1.cmp(&b.1));
