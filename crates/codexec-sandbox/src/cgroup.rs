@@ -47,7 +47,7 @@ impl Cgroups {
 
     /// Removes all groups, and ends whatever is in them. No group can be made afterwards. Blocks.
     ///
-    /// THREAT[RES-6]: a directory that stays is one more that the next server finds.
+    /// THREAT[RES-11]: a directory that stays is one more that the next server finds.
     pub fn close(&self) {
         self.0.remove();
     }
