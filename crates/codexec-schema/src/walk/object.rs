@@ -118,7 +118,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
             } else {
                 fits &= self.apply_at(Step::Name(name), schema, value)?;
             }
-            if !(fits && unknown.is_empty()) && !self.wants_more() {
+            if !(self.wants_more() || fits && unknown.is_empty()) {
                 return Ok(false);
             }
         }
