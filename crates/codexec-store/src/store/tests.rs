@@ -285,7 +285,7 @@ async fn a_newer_schema_is_refused() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} has schema version 99, and this codexec knows versions up to 3; \
+            "the database {path} has schema version 99, and this codexec knows versions up to 4; \
              update codexec, or choose another CODEXEC_HOME"
         )
     );

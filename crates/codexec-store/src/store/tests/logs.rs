@@ -85,7 +85,7 @@ fn expected_line(id: &ExecutionId) -> Value {
         "input": null,
         "args": [],
         "script": {"name": "sum", "version": 3},
-        "principal": "local",
+        "principal": "local", "allowed_tools": [["*"]], "grants": [],
         "tool_calls": [{
             "server": "db",
             "tool": "query",
