@@ -75,7 +75,7 @@ fn mount_in_worker(request: &OverlayRequest, fds: Vec<OwnedFd>) -> Result<Done, 
     step("enter the worker", entered.or_else(|errno| ignored(errno, Errno::EINVAL)))?;
     let worker = worker.as_fd();
     match request.renewal {
-        None => begin(&request.overlay, &own, worker, &lower, given),
+        None => begin(&request.overlay, &own, worker, &lower, &given),
         Some(renewal) => renew(&request.overlay, renewal, worker, &lower, &given),
     }
 }
@@ -85,7 +85,7 @@ fn begin(
     own: &OwnedFd,
     worker: BorrowedFd<'_>,
     lower: &OwnedFd,
-    place: OwnedFd,
+    place: &OwnedFd,
 ) -> Result<Done, Broken> {
     step("enter the worker", setns(worker, CloneFlags::CLONE_NEWNS))?;
     step("make the stage", make_stage())?;

@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
 use crate::audit::Writing;
-use crate::discovery::{self, Requests};
+use crate::discovery::{self, Discovery, Requests};
 use crate::execution_packages::ExecutionPackages;
 use crate::inside::{Inside, Scope, within};
 use crate::sessions::{Session, Turn};
@@ -172,17 +172,10 @@ impl App {
             Some(_) => None,
             None => Some(self.workers.enter()?),
         };
-        let policy = wanted.policy(self.in_force.policy());
         let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
-        let sees_all = wanted.sees_all;
-        let request = wanted.found(&policy.files).await?;
-        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
-        if sees_all {
-            admitted = admitted.seeing(policy.tools.clone());
-        }
-        let admitted = within(discovery::narrowed(admitted, discovery.as_deref()), client)?;
+        let admitted = self.admit(wanted, discovery.as_deref(), client).await?;
         // A session does one thing at a time; the wait is nobody's running time.
         let turn = match &session {
             Some(session) => Some(turn(session, client).await?),
@@ -207,10 +200,7 @@ impl App {
         let mut trace = Trace::default();
         let packages = self.records.packages_of(&id);
         let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
-        let scope = match &session {
-            Some(session) => Scope::Session(session.clone()),
-            None => Scope::Execution(id.clone()),
-        };
+        let scope = Scope::of(session.as_ref(), &id);
         let beside = (discovery, Arc::clone(&packages));
         let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
@@ -246,6 +236,23 @@ impl App {
             duration,
             session_ended,
         })
+    }
+
+    /// Decides what of a wish is allowed.
+    async fn admit(
+        &self,
+        mut wanted: Wanted,
+        discovery: Option<&Discovery>,
+        client: &Client,
+    ) -> Result<Admitted, ExecuteError> {
+        let policy = wanted.policy(self.in_force.policy());
+        let sees_all = wanted.sees_all;
+        let request = wanted.found(&policy.files).await?;
+        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
+        if sees_all {
+            admitted = admitted.seeing(policy.tools.clone());
+        }
+        within(discovery::narrowed(admitted, discovery), client)
     }
 
     /// `None` where the client did not wait for a worker.

@@ -48,6 +48,15 @@ pub(crate) enum Scope {
     Session(SessionId),
 }
 
+impl Scope {
+    pub(crate) fn of(session: Option<&SessionId>, id: &ExecutionId) -> Scope {
+        match session {
+            Some(session) => Scope::Session(session.clone()),
+            None => Scope::Execution(id.clone()),
+        }
+    }
+}
+
 impl Inside {
     /// Of an execution that this client has started.
     pub(crate) fn new(

@@ -86,9 +86,8 @@ impl Commit<'_> {
         let there = self.target.find(path)?;
         match there {
             Some(there) if there.kind == NodeKind::Dir => {
-                if is_own && !self.ledger.has_made(path) {
-                    self.clear(path, &there)?;
-                }
+                let is_new = is_own && !self.ledger.has_made(path);
+                is_new.then(|| self.clear(path, &there)).transpose()?;
             }
             Some(there) => {
                 if self.remove_entry(path, &there)? == Placed::Conflict {
@@ -163,6 +162,7 @@ impl Commit<'_> {
         was_there: bool,
         content: Content<'_>,
     ) -> io::Result<Option<Node>> {
+        // THREAT[FIL-7]: somebody else's change wins.
         let is_ours = |there: &Node| self.ledger.is_ours(path, there);
         if let Some(there) = &there
             && there.stamp.changed >= self.since

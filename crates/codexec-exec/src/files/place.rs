@@ -148,7 +148,7 @@ impl Staged {
         };
         staged.belong_to(owner)?;
         if let (Some(file), Some(modified)) = (&staged.file, modified) {
-            let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT.into() };
+            let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
             fs::futimens(file, &Timestamps { last_access: omit, last_modification: modified })?;
         }
         Ok(staged)

@@ -133,10 +133,10 @@ impl Tree {
 
     /// Makes a folder with the mode and owner of another.
     pub(crate) fn make_folder(&self, path: &Path, like: &Path) -> io::Result<()> {
-        self.make_folder_like(path, self.open_dir(like)?)
+        self.make_folder_like(path, &self.open_dir(like)?)
     }
 
-    fn make_folder_like(&self, path: &Path, like: OwnedFd) -> io::Result<()> {
+    fn make_folder_like(&self, path: &Path, like: &OwnedFd) -> io::Result<()> {
         let (folder, name) = self.parent(path)?;
         match fs::mkdirat(&folder, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => {}
@@ -144,7 +144,7 @@ impl Tree {
             Err(errno) => return Err(errno.into()),
         }
         let made = self.open_dir(path)?;
-        let stat = fs::fstat(&like)?;
+        let stat = fs::fstat(like)?;
         let (user, group) = (fs::Uid::from_raw(stat.st_uid), fs::Gid::from_raw(stat.st_gid));
         fs::fchown(&made, Some(user), Some(group))?;
         Ok(fs::fchmod(&made, Mode::from_raw_mode(stat.st_mode & 0o777))?)
@@ -155,7 +155,7 @@ impl Tree {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
         for folder in above.into_iter().filter(|path| !path.as_os_str().is_empty()) {
-            to.make_folder_like(folder, self.open_dir(folder)?)?;
+            to.make_folder_like(folder, &self.open_dir(folder)?)?;
         }
         let ((old, name), (new, _)) = (self.parent(path)?, to.parent(path)?);
         Ok(fs::renameat(old, name, new, name)?)

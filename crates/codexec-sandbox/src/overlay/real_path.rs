@@ -37,7 +37,11 @@ impl Prepared {
 
 /// Makes all that is needed to see the overlay at `real_path`, in the stage: where something
 /// fails, the worker has lost nothing. `place` holds the folders.
-pub(super) fn prepare(real_path: &Path, place: OwnedFd, overlay: &CStr) -> Result<Prepared, Errno> {
+pub(super) fn prepare(
+    real_path: &Path,
+    place: &OwnedFd,
+    overlay: &CStr,
+) -> Result<Prepared, Errno> {
     let path = inside(real_path)?;
     let folder = match first_folder_of_guest(&path) {
         Some(folder) => {
@@ -52,7 +56,7 @@ pub(super) fn prepare(real_path: &Path, place: OwnedFd, overlay: &CStr) -> Resul
     if folder == path {
         return Ok(Prepared { tree: overlay, target: as_text(&path)? });
     }
-    remake(&folder, &path, &place)?;
+    remake(&folder, &path, place)?;
     fs::create_dir_all(&path).map_err(errno_of)?;
     sys::move_mount(overlay.as_fd(), &as_text(&path)?)?;
     sys::set_attributes(place.as_fd(), READ_ONLY, None, false)?;

@@ -266,7 +266,7 @@ fn what_is_no_file_or_too_much_is_held_back() {
     }
     fs::create_dir_all(&deep).unwrap();
     fs::write(desk.upper("closed"), "c").unwrap();
-    fs::set_permissions(desk.upper("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(desk.upper("closed"), fs::Permissions::from_mode(0o0)).unwrap();
     let changes = desk.commit();
     let told = told(&changes);
     assert_eq!(told[..2], ["created closed", "created small"], "{told:?}");

@@ -54,7 +54,7 @@ impl Planner<'_> {
             }
             "node" | "nodejs" if !runs_script || self.has_node_options() => refused(),
             name if RUNNERS.contains(&name) => refused(),
-            _ if self.wrapped_words().iter().any(|word| is_runner(word)) => refused(),
+            _ if self.wrapped_words().iter().any(is_runner) => refused(),
             _ => Ok(()),
         }
     }
