@@ -50,7 +50,7 @@ fn wrong_settings_say_how_to_write_them() {
     refused(
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
-         `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, \
+         `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, \
          `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, \
          `mcpproxy`, `servers`",
     );

@@ -93,7 +93,7 @@ fn named(name: &str, entry: &Value) -> String {
     json!({"mcpServers": {name: entry}}).to_string()
 }
 
-/// THREAT[CFG-6]: to checkout a repository, and to work in it, starts nothing of it.
+/// THREAT[CFG-6]: to clone a repository, and to work in it, starts nothing of it.
 #[test]
 fn cfg_6_what_a_projects_files_name_waits() {
     let checkout = Checkout::new();
