@@ -50,6 +50,7 @@ fn bash(settings: &Settings) -> Result<Interpreter, ExecError> {
     let program = on_path("bash", settings).ok_or_else(|| {
         ExecError::Interpreter("there is no bash on PATH; install it (package `bash`)".to_owned())
     })?;
+    check_origin(&program, settings)?;
     let room = room(settings, outside_usr(&program));
     let arguments = ["--noprofile", "--norc"].map(str::to_owned).to_vec();
     let environment = environment(settings, None);
@@ -151,8 +152,28 @@ fn show_packages(settings: &Settings, name: &str, room: &mut Room) -> Option<Pat
 }
 
 pub(crate) fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
-    let candidates = std::env::split_paths(&settings.path).map(|directory| directory.join(name));
+    let directories = std::env::split_paths(&settings.path).filter(|path| path.is_absolute());
+    let candidates = directories.map(|directory| directory.join(name));
     candidates.chain([Path::new("/usr/bin").join(name)]).find(|path| path.is_file())
+}
+
+/// THREAT[CFG-8]: an interpreter is asked about itself outside of the sandbox, so it must not come
+/// from where guests write.
+pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), ExecError> {
+    match guest_directory(program, settings) {
+        None => Ok(()),
+        Some(directory) => Err(ExecError::Interpreter(format!(
+            "{} lies in {}, where code may write, and is not started; name another in config.toml, \
+             or this one with `files.run-from` there",
+            program.display(),
+            directory.display()
+        ))),
+    }
+}
+
+fn guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> {
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    settings.guest_paths.directory_of(&whole, &|link| std::fs::read_link(link).ok())
 }
 
 /// A program that is not among the system's has to be shown by itself.

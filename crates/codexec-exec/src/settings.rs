@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_sandbox::Layer;
-use codexec_types::Limits;
+use codexec_types::{GuestPaths, Limits};
 
 use crate::packages;
 
@@ -27,6 +27,8 @@ pub struct Settings {
     pub path: OsString,
     /// Where the user's own packages are.
     pub home: Option<PathBuf>,
+    /// No interpreter is started from these.
+    pub guest_paths: GuestPaths,
     /// What guests find in their environment beside PATH, HOME, LANG and TERM.
     pub environment: Vec<(String, String)>,
     /// How many guests may run at once.

@@ -10,7 +10,9 @@ mod merge;
 mod name;
 mod node;
 mod ourselves;
+mod pending;
 mod places;
+mod relative;
 mod section;
 mod server;
 mod syntax;
@@ -25,7 +27,10 @@ use entry::Entry;
 pub use merge::merge;
 use node::Node;
 pub use ourselves::replaced;
+pub(crate) use pending::key;
+pub use pending::{PendingEntry, ProjectServers};
 pub use places::{Holds, Place, Whereabouts, places};
+pub(crate) use relative::{is_code, is_interpreter, program_name};
 use section::{Section, section};
 pub use server::{
     Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,
@@ -42,6 +47,9 @@ const MAX_PROBLEMS: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parsed {
     pub servers: Vec<Found>,
+    /// Servers that start only after the user's approval. Set by [`merge`]; until then they are
+    /// among `servers`.
+    pub waiting: Vec<Found>,
     /// What our own file says about servers, whoever names them.
     pub tunings: Vec<Tuning>,
     pub problems: Vec<Problem>,
@@ -57,6 +65,8 @@ pub struct Found {
     pub line: u32,
     /// Why it is not used.
     pub off: Option<String>,
+    /// What the user has to approve before it is used.
+    pub pending: Option<PendingEntry>,
 }
 
 /// What our own file says about a server that any file may name.
@@ -101,6 +111,9 @@ pub struct Scope<'a> {
     pub client: Client,
     pub reach: Reach,
     pub approvals: &'a Approvals,
+    pub project_servers: ProjectServers,
+    /// Guests may have written the file.
+    pub is_guest_writable: bool,
     pub world: World<'a>,
 }
 
@@ -198,6 +211,7 @@ fn read_entry(
     let mut entry = Entry::new(written, node, scope, section.dialect);
     let mut off = entry.is_off().then(|| "it is switched off there".to_owned());
     off = off.or_else(|| section.objection(written).map(str::to_owned));
+    off = off.or_else(|| pending::objection(scope));
     if scope.client == Client::Own {
         let (tuning, bad) = merge::tuning(&mut entry);
         parsed.tunings.extend(tuning);
@@ -216,7 +230,8 @@ fn read_entry(
                     parsed.note(scope, line, Some(written), note);
                 }
             }
-            parsed.servers.push(Found { config, client: scope.client, line, off });
+            let pending = PendingEntry::of(&entry);
+            parsed.servers.push(Found { config, client: scope.client, line, off, pending });
         }
         Ok(None) => {}
         // Nobody wants to hear what is wrong with what is switched off.

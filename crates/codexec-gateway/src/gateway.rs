@@ -8,6 +8,7 @@ mod health;
 mod lists;
 mod login;
 mod names;
+mod refusals;
 mod resources;
 mod rounds;
 mod servers;

@@ -9,6 +9,7 @@ mod caller;
 mod catalogue;
 mod clean;
 mod config;
+mod exposure;
 mod files;
 mod finder;
 mod gateway;
@@ -20,6 +21,7 @@ mod oauth;
 mod observed;
 mod search;
 mod secret;
+mod server_approvals;
 mod settings;
 mod shelf;
 mod tool;
@@ -33,10 +35,12 @@ mod web;
 
 pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
 pub use config::{
-    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, Place, Problem,
-    Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig, StdioConfig, TransportConfig,
-    TrustMode, Tuning, Whereabouts, World, merge, parse, places, replaced, unreadable,
+    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, PendingEntry,
+    Place, Problem, ProjectServers, Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig,
+    StdioConfig, TransportConfig, TrustMode, Tuning, Whereabouts, World, merge, parse, places,
+    replaced, unreadable,
 };
+pub use exposure::Exposure;
 pub use files::read_text;
 pub use finder::Finder;
 pub use gateway::{
@@ -44,6 +48,7 @@ pub use gateway::{
     ServerHealth, ServerState, ToolInfo,
 };
 pub use oauth::{LoggedIn, LoginError, login};
+pub use server_approvals::ServerApprovals;
 pub use settings::Settings;
 pub use shelf::CacheUse;
 pub use trust::{Line, Sign, Waiting};

@@ -1,5 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
+use codexec_types::GuestPaths;
+
 use crate::{CacheUse, TrustMode, Warden};
 
 /// What every upstream is started and held to. No field is optional: each wait and each buffer
@@ -30,6 +32,10 @@ pub struct Settings {
     /// What a server's process finds in its environment besides what its entry says: PATH, HOME
     /// and the like. This crate never reads the environment itself.
     pub env: Vec<(String, String)>,
+    /// Where servers start that do not say where, and that are no project's.
+    pub user_home: Option<PathBuf>,
+    /// No server is started from these.
+    pub guest_paths: GuestPaths,
     /// What a variable of ours is set to, for secrets that name one.
     pub variable: fn(&str) -> Option<String>,
     /// Our own directory, where lists, approvals, tokens and logs are kept; `None` keeps nothing.
@@ -54,6 +60,8 @@ impl Settings {
             line_bytes: 10 << 20,
             result_bytes: 8 << 20,
             env,
+            user_home: None,
+            guest_paths: GuestPaths::default(),
             variable: |_| None,
             home: None,
             trust: TrustMode::default(),

@@ -21,6 +21,7 @@ mod owner;
 mod process;
 mod progress;
 mod remote;
+mod start;
 mod stdio;
 mod theirs;
 
@@ -44,6 +45,7 @@ pub use counts::{CallCounts, Latency};
 pub(crate) use failure::{Failure, UpstreamError};
 pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
 pub use log::log_of;
+pub(crate) use start::{StartRefusal, plan as plan_start};
 
 use self::{breaker::Breaker, counts::Counts, gate::Gate};
 use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};

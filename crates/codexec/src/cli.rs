@@ -194,7 +194,7 @@ pub(crate) enum Servers {
     Restart(servers::Name),
     /// Log in to a remote server in the browser
     Login(servers::Login),
-    /// Show what is new or changed in a server's tools, and let it be used
+    /// Show the servers and tools that wait for your approval, and let them be used
     Approve(servers::Approve),
 }
 

@@ -16,7 +16,9 @@ use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::{Budget, Seeds, SessionSettings};
-use codexec_types::{InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern};
+use codexec_types::{
+    GuestPaths, InvalidPattern, Language, Policy, ServerName, ToolFilter, ToolPattern,
+};
 
 pub(crate) use file::File;
 pub(crate) use gateway::{Discovery, Upstreams};
@@ -29,6 +31,8 @@ pub(crate) struct Config {
     /// Its tools are set when the servers are known: [`Allowed::tools_of`].
     pub(crate) policy: Policy,
     pub(crate) allowed: Allowed,
+    /// Where nothing is started from.
+    pub(crate) guest_paths: GuestPaths,
     pub(crate) python: Python,
     pub(crate) node: Option<PathBuf>,
     /// What guests find in their environment beside what each gets.
@@ -86,6 +90,8 @@ pub(crate) enum ConfigError {
     Variable { name: String, why: &'static str },
     #[error("`gateway.trust` is {0:?}; write \"auto\", \"ask\" or \"manual\"")]
     Trust(String),
+    #[error("`discovery.project-servers` is {0:?}; write \"ask\", \"allow\" or \"off\"")]
+    ProjectServers(String),
     #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
     Client(String),
     #[error("`{key}`: {error}")]
@@ -114,7 +120,11 @@ impl Config {
         let max = limits::within("workers.max", file.workers.max, cores * 8, 1..=1_024)?;
         let warm =
             limits::within("workers.warm", file.workers.warm, (cores * 2).min(max), 0..=max)?;
+        let files = files::files(&file.files, place);
+        let seeds = seeds::seeds(file, max_wall, place)?;
+        let projects = &seeds.executor.projects;
         Ok(Config {
+            guest_paths: files::guest_paths(&file.files, &files, projects, place)?,
             policy: Policy {
                 languages: guests::languages(&file.languages)?,
                 code_bytes: MAX_CODE_BYTES,
@@ -122,7 +132,7 @@ impl Config {
                 limits,
                 max_wall,
                 tools: tools(file.tools.allowed.as_deref(), &[])?,
-                files: files::files(&file.files, place),
+                files,
             },
             allowed: Allowed(file.tools.allowed.clone()),
             python: guests::python(&file.python, place)?,
@@ -137,7 +147,7 @@ impl Config {
             scripts: keeping::scripts(&file.scripts, place)?,
             packages: keeping::packages(&file.packages, place)?,
             logs: logs::logs(&file.logs)?,
-            seeds: seeds::seeds(file, max_wall, place)?,
+            seeds,
             budget: replies::budget(&file.replies)?,
         })
     }

@@ -1,19 +1,21 @@
 //! Building the server from settings.
 
+mod private;
+
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, Warden};
+use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, ServerApprovals, Warden};
 use codexec_scripts::Library;
 use codexec_server::{App, Records, Toolsets};
 
 use crate::cli::Common;
 use crate::config::{Config, File, Inherited, Place};
 use crate::env;
-use crate::servers::{Reload, Sources, used};
+use crate::servers::{Reload, Rules, Sources, used};
 
 /// Everything that was read, before anything is started.
 pub(crate) struct Parts {
@@ -21,6 +23,8 @@ pub(crate) struct Parts {
     pub(crate) home: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
+    upstreams: codexec_gateway::Settings,
+    pub(crate) approvals: ServerApprovals,
     /// The settings that were read, there or not.
     pub(crate) own_file: PathBuf,
     pub(crate) sources: Sources,
@@ -39,7 +43,9 @@ impl Parts {
     ) -> anyhow::Result<Parts> {
         let place = place()?;
         let home = place.state.clone();
+        private::check_folder(&home)?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
+        private::check_file(&path)?;
         let file = File::read(&path, common.config.is_some())?;
         let toolsets = toolsets(common, &file, &path)?;
         let discovers = env::discovers() && file.discovers();
@@ -51,10 +57,16 @@ impl Parts {
             anyhow::Error::new(error).context(origin)
         })?;
         let program = std::env::current_exe().context("cannot find our own program")?;
-        let discovery = config.discovery.clone();
+        private::check_not_guests(&path, &config.guest_paths)?;
+        let approvals = ServerApprovals::new(&home);
+        let rules = Rules {
+            discovery: config.discovery.clone(),
+            guest_paths: config.guest_paths.clone(),
+            approvals: Some(approvals.clone()),
+        };
         let named: Vec<PathBuf> =
             inherited.servers.into_iter().chain(common.mcp_config.iter().cloned()).collect();
-        let mut sources = Sources::new(path.clone(), &named, discovery, &program);
+        let mut sources = Sources::new(path.clone(), &named, rules, &program);
         sources.stand_for(&toolsets, discovers);
         let found = sources.first()?;
         let warden = Warden::new(program.clone(), "warden");
@@ -63,11 +75,35 @@ impl Parts {
             cache,
             variable: env::variable,
             home: Some(home.clone()),
+            user_home: place.user_home.clone(),
+            guest_paths: config.guest_paths.clone(),
             ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
         };
-        let gateway = Gateway::new(used(&found), config.upstreams.applied_to(settings));
+        let upstreams = config.upstreams.applied_to(settings);
+        let gateway = Gateway::new(used(&found), upstreams.clone());
         config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
-        Ok(Parts { config, own_file: path, home, program, gateway, sources, found, toolsets })
+        Ok(Parts {
+            config,
+            home,
+            program,
+            gateway,
+            upstreams,
+            approvals,
+            own_file: path,
+            sources,
+            found,
+            toolsets,
+        })
+    }
+
+    /// Lets code work in this directory: the user's own word, by which what is forbidden stays so.
+    pub(crate) fn allow_working_dir(&mut self, dir: Option<PathBuf>) {
+        let Some(dir) = dir else { return };
+        self.config.policy.files.allowed.push(dir.clone());
+        self.config.guest_paths.files.allowed.push(dir);
+        self.upstreams.guest_paths = self.config.guest_paths.clone();
+        // Nothing is started yet, so this one knows it from the first start on.
+        self.gateway = Gateway::new(used(&self.found), self.upstreams.clone());
     }
 
     pub(crate) fn workers(&self, role: &'static str) -> Workers {
@@ -86,6 +122,7 @@ impl Parts {
             node: self.config.node.clone(),
             path: env::path(),
             home: env::user_home(),
+            guest_paths: self.config.guest_paths.clone(),
             environment: self.config.environment.clone(),
             max: self.config.max_workers,
             warm: self.config.warm_workers,
@@ -125,7 +162,9 @@ impl Parts {
         let scripts = Library::at(self.config.scripts);
         let (policy, sessions) = (self.config.policy, self.config.sessions);
         let app = App::new(policy, workers, self.gateway, records, sessions, scripts);
-        Ok((app.with_seeds(self.config.seeds).with_budget(self.config.budget), reload))
+        let app = app.with_seeds(self.config.seeds).with_budget(self.config.budget);
+        reload.tell(&app);
+        Ok((app, reload))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which files name the user's servers, and what they say now.
 
+mod approvals;
 mod control;
 mod own_file;
 mod reload;
@@ -9,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use codexec_gateway::{
-    Approvals, Client, Document, Holds, Parsed, Place, Problem, Reach, Scope, ServerConfig, Tuning,
-    Whereabouts, World, merge, parse, places, read_text, replaced, unreadable,
+    Approvals, Client, Document, Holds, Parsed, Place, Problem, ProjectServers, Reach, Scope,
+    ServerApprovals, ServerConfig, Tuning, Whereabouts, World, merge, parse, places, read_text,
+    replaced, unreadable,
 };
+use codexec_types::GuestPaths;
 
 pub(crate) use control::ask_for_restart;
 pub(crate) use own_file::OwnFile;
@@ -32,7 +35,7 @@ pub(crate) struct Sources {
     /// Our own settings.
     own: PathBuf,
     named: Vec<PathBuf>,
-    discovery: Discovery,
+    rules: Rules,
     /// The systems whose toolset is chosen.
     replaced: Vec<Client>,
     user_home: Option<PathBuf>,
@@ -44,14 +47,24 @@ pub(crate) struct Sources {
     variable: fn(&str) -> Option<String>,
 }
 
+/// What decides about the servers that files name.
+pub(crate) struct Rules {
+    pub(crate) discovery: Discovery,
+    pub(crate) guest_paths: GuestPaths,
+    /// Not set: whatever is asked for, nothing is started.
+    pub(crate) approvals: Option<ServerApprovals>,
+}
+
 impl Sources {
     pub(crate) fn new(
         own: PathBuf,
         named: &[PathBuf],
-        discovery: Discovery,
+        mut rules: Rules,
         program: &Path,
     ) -> Sources {
-        let clients = if env::discovers() { discovery.clients } else { Vec::new() };
+        if !env::discovers() {
+            rules.discovery.clients.clear();
+        }
         Sources {
             own,
             named: env::mcp_config_paths()
@@ -59,7 +72,7 @@ impl Sources {
                 .chain(env::servers_config())
                 .chain(named.iter().cloned())
                 .collect(),
-            discovery: Discovery { clients, ..discovery },
+            rules,
             replaced: Vec::new(),
             user_home: env::user_home(),
             here: std::env::current_dir().ok(),
@@ -86,7 +99,15 @@ impl Sources {
         let mut sources = Sources {
             own: PathBuf::new(),
             named: named.into_iter().chain(from_variables).collect(),
-            discovery: Discovery { clients, has_project_files: false },
+            rules: Rules {
+                discovery: Discovery {
+                    clients,
+                    has_project_files: false,
+                    project_servers: ProjectServers::Off,
+                },
+                guest_paths: GuestPaths::default(),
+                approvals: None,
+            },
             replaced: client.into_iter().collect(),
             user_home: env::user_home(),
             here: std::env::current_dir().ok(),
@@ -102,7 +123,7 @@ impl Sources {
     pub(crate) fn stand_for(&mut self, toolsets: &Toolsets, discovers: bool) {
         self.replaced = toolsets.iter().filter_map(system).collect();
         if discovers {
-            self.discovery.clients.extend(&self.replaced);
+            self.rules.discovery.clients.extend(&self.replaced);
         }
     }
 
@@ -132,8 +153,15 @@ impl Sources {
         let files: Vec<(Place, Parsed)> = files.collect();
         let known: Vec<_> = files.iter().map(|(place, _)| key(place)).collect();
         self.good.retain(|key, _| known.contains(key));
-        let files = files.into_iter().map(|(place, parsed)| self.last_good(&place, parsed));
-        let mut all = merge(files.collect());
+        let mut files: Vec<(Place, Parsed)> = files
+            .into_iter()
+            .map(|(place, parsed)| {
+                let parsed = self.last_good(&place, parsed);
+                (place, parsed)
+            })
+            .collect();
+        self.settle(&mut files, &approvals);
+        let mut all = merge(files.into_iter().map(|(_, parsed)| parsed).collect());
         self.leave_out_replaced(&mut all);
         all
     }
@@ -170,7 +198,15 @@ impl Sources {
             is_own_program: &|command| self.is_own_program(command),
         };
         let (client, reach) = (place.client, place.reach);
-        let scope = Scope { source: &place.path, client, reach, approvals, world };
+        let scope = Scope {
+            source: &place.path,
+            client,
+            reach,
+            approvals,
+            project_servers: self.rules.discovery.project_servers,
+            is_guest_writable: self.is_guest_writable(&place.path),
+            world,
+        };
         match document {
             Ok(document) => parse(document, &scope),
             Err(why) => unreadable(why, &scope),
@@ -204,8 +240,8 @@ impl Sources {
     fn places(&self) -> Vec<Place> {
         let whereabouts = self.whereabouts();
         let mut found = Vec::new();
-        for place in places(&self.discovery.clients, &whereabouts) {
-            if place.reach == Reach::Project && !self.discovery.has_project_files {
+        for place in places(&self.rules.discovery.clients, &whereabouts) {
+            if place.reach == Reach::Project && !self.rules.discovery.has_project_files {
                 continue;
             }
             match place.holds {
@@ -229,35 +265,6 @@ impl Sources {
         }
     }
 
-    /// What the user lets Claude Code start of a project's file.
-    fn approvals(&self, documents: &mut Documents) -> Approvals {
-        let mut approvals = Approvals::default();
-        let Some(here) = &self.here else { return approvals };
-        if !self.discovery.clients.contains(&Client::ClaudeCode) {
-            return approvals;
-        }
-        let read = |path: PathBuf, reach| Place {
-            client: Client::ClaudeCode,
-            reach,
-            path,
-            holds: Holds::File,
-        };
-        for path in self.whereabouts().claude_settings() {
-            if let Some(Ok(settings)) = document(&read(path, Reach::User)) {
-                approvals.add_settings(&settings);
-            }
-        }
-        for place in self.places().into_iter().filter(|place| place.reach == Reach::Local) {
-            let document = documents
-                .entry((place.path.clone(), place.client))
-                .or_insert_with(|| document(&place));
-            if let Some(Ok(document)) = document {
-                approvals.add_project(document, here);
-            }
-        }
-        approvals
-    }
-
     /// Whether a command is our binary, by whichever name or link.
     fn is_own_program(&self, command: &str) -> bool {
         let is_own = |path: &Path| path.canonicalize().is_ok_and(|real| real == self.program);
@@ -274,11 +281,11 @@ impl Sources {
     fn watched(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let whereabouts = self.whereabouts();
         let (files, folders): (Vec<Place>, Vec<Place>) =
-            places(&self.discovery.clients, &whereabouts)
+            places(&self.rules.discovery.clients, &whereabouts)
                 .into_iter()
                 .partition(|place| place.holds == Holds::File);
         let mut files: Vec<PathBuf> = files.into_iter().map(|place| place.path).collect();
-        if self.discovery.clients.contains(&Client::ClaudeCode) {
+        if self.rules.discovery.clients.contains(&Client::ClaudeCode) {
             files.extend(whereabouts.claude_settings());
         }
         files.push(self.own.clone());
@@ -286,7 +293,8 @@ impl Sources {
         // Relative ones are named from here on, wherever we may go.
         let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let folders = folders.into_iter().map(|place| place.path);
-        (files.into_iter().map(whole).collect(), folders.collect())
+        let approvals = self.rules.approvals.iter().map(|kept| kept.folder().to_owned());
+        (files.into_iter().map(whole).collect(), folders.chain(approvals).collect())
     }
 }
 
@@ -308,6 +316,15 @@ pub(crate) fn used(parsed: &Parsed) -> Vec<ServerConfig> {
         .filter(|found| found.off.is_none())
         .map(|found| found.config.clone())
         .collect()
+}
+
+/// The names of those that wait for the user's approval.
+pub(crate) fn waiting(parsed: &Parsed) -> Vec<String> {
+    let waiting = parsed.waiting.iter().filter(|found| found.off.is_none());
+    let mut names: Vec<String> = waiting.map(|found| found.config.name.to_string()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 /// `None` for a file that is not there.

@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use codexec_sandbox::{Command, First, ask_program};
 
-use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, show_packages};
+use super::{
+    Interpreter, OURS, check_origin, environment, launch, on_path, outside_usr, room, show_packages,
+};
 use crate::{ExecError, Settings};
 
 const FILES: &[(&str, &str)] = &[
@@ -41,6 +43,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
         let hint = "install Node.js 18 or newer, or name it with `node.interpreter` in config.toml";
         problem(format!("there is no node on PATH; {hint}"))
     })?;
+    check_origin(&program, settings)?;
     let version = ask_program(&program, &["--version"], &[], PATIENCE).map_err(|error| {
         let hint = "name a working one with `node.interpreter` in config.toml";
         problem(format!("{} cannot be started ({error}); {hint}", program.display()))

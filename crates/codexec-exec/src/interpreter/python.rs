@@ -5,7 +5,10 @@ use codexec_sandbox::{Command, Entry, First, Launch, ask_program};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Interpreter, OURS, environment, launch, on_path, outside_usr, room, show_packages};
+use super::{
+    Interpreter, OURS, check_origin, environment, guest_directory, launch, on_path, outside_usr,
+    room, show_packages,
+};
 use crate::{ExecError, Settings};
 
 /// All of it stands in the room, so that a traceback can show it.
@@ -29,10 +32,33 @@ const FILES: &[(&str, &str)] = &[
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What an interpreter tells about itself. It must be able to make system calls.
-const ASK: &str = "import sys, json, site, ctypes, resource, socket
+///
+/// THREAT[CFG-8]: it is started with `-S`, and then told to look for packages without running what
+/// stands in `*.pth` files and in `sitecustomize`; only the folders that these files name count.
+const ASK: &str = "import sys
+sys.path[:] = [p for p in sys.path if p]
+import os, json, site, ctypes, resource, socket
+def addpackage(folder, name, known, **_):
+    try:
+        with open(os.path.join(folder, name), encoding='utf-8', errors='replace') as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return known
+    for line in lines:
+        if not line.strip() or line.startswith(('#', 'import ', 'import\\t')):
+            continue
+        path = os.path.abspath(os.path.join(folder, line.rstrip()))
+        if path not in sys.path and os.path.isdir(path):
+            sys.path.append(path)
+    return known
+site.addpackage = addpackage
+site.execsitecustomize = site.execusercustomize = lambda: None
+site.main()
 print(json.dumps({'executable': sys.executable, 'version': list(sys.version_info[:3]),
  'prefixes': sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}),
  'path': [p for p in sys.path if p], 'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else None}))";
+
+const ARGUMENTS: [&str; 4] = ["-B", "-S", "-c", ASK];
 
 #[derive(Deserialize)]
 struct About {
@@ -51,7 +77,13 @@ pub(crate) struct Zygote {
 
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let program = program(settings)?;
-    let about = ask(&program, settings)?;
+    check_origin(&program, settings)?;
+    let mut about = ask(&program, settings)?;
+    for origin in about.prefixes.iter().chain([&about.executable]) {
+        check_origin(origin, settings)?;
+    }
+    // What guests write there would be imported before they are confined.
+    about.path.retain(|path| guest_directory(path, settings).is_none());
     let (major, minor, patch) = about.version;
     let version = format!("{major}.{minor}.{patch}");
     if (major, minor) < (3, 9) {
@@ -120,8 +152,7 @@ fn ask(program: &Path, settings: &Settings) -> Result<About, ExecError> {
     if let Some(home) = &settings.home {
         environment.push(("HOME".to_owned(), home.clone().into_os_string()));
     }
-    let arguments = ["-B", "-c", ASK];
-    let said = ask_program(program, &arguments, &environment, PATIENCE);
+    let said = ask_program(program, &ARGUMENTS, &environment, PATIENCE);
     let said = said.map_err(|error| broken(error.to_string()))?;
     serde_json::from_str(said.trim()).map_err(|_| broken(format!("it said {:?}", said.trim())))
 }
@@ -154,3 +185,6 @@ fn zygote(
     let message = json!({"path": path, "preload": preload, "entry": entry});
     Ok(Zygote { command, message })
 }
+
+#[cfg(test)]
+mod tests;

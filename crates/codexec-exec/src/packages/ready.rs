@@ -104,7 +104,7 @@ fn ready(
     } else if has_pip(program, &environment) {
         let asked = Asked::of_pip(program, &environment);
         (Tool::Pip { python: program.to_owned() }, asked)
-    } else if let Some(uv) = interpreter::on_path("uv", settings) {
+    } else if let Some(uv) = trusted_program("uv", settings) {
         let asked = Asked::of_uv(&uv, &environment);
         let (uv, inside) = (uv.canonicalize().unwrap_or(uv), PathBuf::from(UV));
         placed.push((uv, inside.clone()));
@@ -196,11 +196,18 @@ fn has_pip(python: &Path, environment: &[(String, OsString)]) -> bool {
     ask_program(python, &arguments, environment, PATIENCE).is_ok()
 }
 
+/// A program on PATH, unless guests could have put it there: installers are asked how they are
+/// configured outside of the sandbox.
+fn trusted_program(name: &str, settings: &Settings) -> Option<PathBuf> {
+    let found = interpreter::on_path(name, settings);
+    found.filter(|program| interpreter::check_origin(program, settings).is_ok())
+}
+
 /// Its own script: what is on PATH may be anything that starts it.
 fn npm(settings: &Settings, node: &Path) -> Option<PathBuf> {
     let beside = node.parent().and_then(Path::parent);
     let beside = beside.map(|prefix| prefix.join("lib/node_modules/npm/bin/npm-cli.js"));
-    let on_path = interpreter::on_path("npm", settings).and_then(|npm| npm.canonicalize().ok());
+    let on_path = trusted_program("npm", settings).and_then(|npm| npm.canonicalize().ok());
     let is_script = |path: &PathBuf| path.extension().is_some_and(|end| end == "js");
     on_path.filter(is_script).or_else(|| beside.filter(|path| path.is_file()))
 }

@@ -93,3 +93,10 @@ pub enum Reach {
     Own,
     Named,
 }
+
+impl Reach {
+    /// Whether its servers belong to the directory that we were started in.
+    pub(super) fn is_in_project(self) -> bool {
+        matches!(self, Reach::Project | Reach::Local)
+    }
+}

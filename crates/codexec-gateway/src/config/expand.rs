@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Scope;
+use super::{Scope, pending::ReadFile};
 
 /// A client's way to write variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub(super) struct Gaps {
     pub(super) asked: Vec<String>,
     /// What is in a keyring of another program.
     pub(super) locked: Vec<String>,
+    /// Files that were read.
+    pub(super) read: Vec<ReadFile>,
 }
 
 pub(super) fn expand(text: &str, style: Variables, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
@@ -121,7 +123,9 @@ fn curly(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
     if text.is_none() {
         gaps.unset.push(written());
     }
-    Some(text.unwrap_or_default().trim().to_owned())
+    let text = text.unwrap_or_default();
+    gaps.read.push((path, text.clone()));
+    Some(text.trim().to_owned())
 }
 
 /// `$VAR` and `${VAR}`, the latter also with a default.

@@ -23,6 +23,11 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
         all.tunings.extend(file.tunings);
         all.is_broken |= file.is_broken;
         for server in file.servers {
+            // An entry that nobody has approved replaces nothing.
+            if server.pending.is_some() {
+                all.waiting.push(server);
+                continue;
+            }
             let place = *places.entry(server.config.name.to_string()).or_insert(all.servers.len());
             match all.servers.get_mut(place) {
                 Some(known) if is_nearer(&server, known) => *known = server,
@@ -32,9 +37,13 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
         }
     }
     for tuning in &all.tunings {
+        for waiting in all.waiting.iter_mut().filter(|one| one.config.name == tuning.name) {
+            tuning.apply(waiting);
+        }
         let place = places.get(tuning.name.as_str());
         match place.and_then(|place| all.servers.get_mut(*place)) {
             Some(server) => tuning.apply(server),
+            None if all.waiting.iter().any(|waiting| waiting.config.name == tuning.name) => {}
             None if tuning.is_alone && tuning.is_on != Some(false) => {
                 all.problems.push(tuning.nobody());
             }

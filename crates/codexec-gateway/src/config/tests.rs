@@ -31,8 +31,10 @@ fn read(client: Client, reach: Reach, text: &str) -> Parsed {
     };
     let document = Document::new(text, client);
     let mut approvals = Approvals::default();
+    // What a settings file approves counts for nothing.
     approvals.add_settings(&Document::new(
-        r#"{"enabledMcpjsonServers": ["a", "b"], "disabledMcpjsonServers": ["b"]}"#,
+        r#"{"enabledMcpjsonServers": ["a", "b", "c"], "disabledMcpjsonServers": ["b"],
+            "enableAllProjectMcpServers": true}"#,
         Client::ClaudeCode,
     ));
     let world = World {
@@ -42,7 +44,16 @@ fn read(client: Client, reach: Reach, text: &str) -> Parsed {
         text_of: &text_of,
         is_own_program: &|command| command == "/opt/bin/own",
     };
-    parse(&document, &Scope { source, client, reach, approvals: &approvals, world })
+    let scope = Scope {
+        source,
+        client,
+        reach,
+        approvals: &approvals,
+        project_servers: ProjectServers::Ask,
+        is_guest_writable: false,
+        world,
+    };
+    parse(&document, &scope)
 }
 
 fn secret(secret: &Secret) -> String {
@@ -85,6 +96,7 @@ fn shown(found: &Found) -> String {
     line.extend(narrow.calls_at_once.map(|calls| format!(" x{calls}")));
     line.extend(narrow.trust.map(|trust| format!(" {}", trust.name())));
     line.extend(found.off.iter().map(|why| format!(" OFF {why}")));
+    line.extend(found.pending.iter().map(|_| " PENDING"));
     line
 }
 
@@ -112,7 +124,7 @@ fn program(name: &str, command: &str, client: Client, off: Option<&str>) -> Pars
     let program = StdioConfig { command: command.to_owned(), ..StdioConfig::default() };
     let name = ServerName::new(name).expect("a name");
     let config = ServerConfig::stdio(name, program, PathBuf::new());
-    let found = Found { config, client, line: 1, off: off.map(str::to_owned) };
+    let found = Found { config, client, line: 1, off: off.map(str::to_owned), pending: None };
     Parsed { servers: vec![found], ..Parsed::default() }
 }
 

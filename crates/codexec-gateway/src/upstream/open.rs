@@ -1,6 +1,6 @@
 //! From an entry in a file to a server that has shaken hands, over whichever transport.
 
-use std::{io, sync::Arc};
+use std::sync::Arc;
 
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
 use tokio::time::{Instant, timeout_at};
@@ -15,6 +15,7 @@ use super::{
     outbox::Outbox,
     process::{Started, start},
     remote,
+    start::plan,
     stdio::Stdio,
 };
 use crate::{ServerConfig, Settings, StdioConfig, TransportConfig};
@@ -48,9 +49,11 @@ async fn open_stdio(
         let value = value.map_err(|err| UpstreamError::Start(format!("`env.{name}`: {err}")))?;
         env.push((name.clone(), value));
     }
-    let Started { leash, stdin, stdout } = start(program, &env, log, settings).map_err(|err| {
-        UpstreamError::Start(format!("{:?} {}", program.command, complaint(program, &err)))
-    })?;
+    let refused = |why: String| UpstreamError::Start(format!("{:?} {why}", program.command));
+    let plan = plan(program, &env, settings).map_err(|err| refused(err.to_string()))?;
+    let started = start(&plan, log, settings);
+    let Started { leash, stdin, stdout } =
+        started.map_err(|err| refused(format!("could not be started: {err}")))?;
     let life = leash.0.clone();
     let gone = CancellationToken::new();
     let news = News::default();
@@ -76,18 +79,5 @@ async fn open_stdio(
             let words = life.last_words();
             Err(UpstreamError::Start(format!("it was not ready within {seconds} s{words}")))
         }
-    }
-}
-
-/// Why a program could not be started, and what to do about it.
-fn complaint(program: &StdioConfig, err: &io::Error) -> String {
-    match &program.cwd {
-        Some(cwd) if !cwd.is_dir() => {
-            format!("cannot be started in {}, which is no directory; correct `cwd`", cwd.display())
-        }
-        Some(_) | None if err.kind() == io::ErrorKind::NotFound => {
-            "was not found; install it, or write its whole path".to_owned()
-        }
-        Some(_) | None => format!("could not be started: {err}"),
     }
 }

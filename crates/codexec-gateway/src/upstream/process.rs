@@ -22,9 +22,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::log::{self, Log};
+use super::{
+    log::{self, Log},
+    start::StartPlan,
+};
 use crate::{
-    Settings, StdioConfig, Warden,
+    Settings, Warden,
     clean::{clean, cut_front},
 };
 
@@ -64,10 +67,8 @@ pub(super) struct Started {
     pub(super) stdout: ChildStdout,
 }
 
-/// `env` is the entry's own, its secrets looked up.
 pub(super) fn start(
-    program: &StdioConfig,
-    env: &[(String, String)],
+    plan: &StartPlan,
     log: Option<Log>,
     settings: &Settings,
 ) -> io::Result<Started> {
@@ -75,20 +76,17 @@ pub(super) fn start(
         clippy::disallowed_methods,
         reason = "this is the file that starts the user's servers"
     )]
-    let mut command = Command::new(&program.command);
+    let mut command = Command::new(&plan.program);
     command
-        .args(&program.args)
+        .args(&plan.args)
         .env_clear()
-        .envs(settings.env.iter().map(|(key, value)| (key, value)))
-        .envs(env.iter().map(|(key, value)| (key, value)))
+        .envs(&plan.env)
+        .current_dir(&plan.cwd)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
         .kill_on_drop(true);
-    if let Some(cwd) = &program.cwd {
-        command.current_dir(cwd);
-    }
     let mut child = command.spawn()?;
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     let (Some(pid), Some(stdin), Some(stdout), Some(stderr)) =

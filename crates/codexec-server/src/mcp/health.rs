@@ -48,6 +48,13 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     {
         health.insert("problems".to_owned(), json!(problems));
     }
+    let waiting = app.in_force.waiting();
+    if !waiting.is_empty()
+        && let Some(health) = health.as_object_mut()
+    {
+        let what = json!({"servers": waiting, "approve_with": "codexec servers approve"});
+        health.insert("waiting_for_approval".to_owned(), what);
+    }
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
     Reply::fine(text)
 }

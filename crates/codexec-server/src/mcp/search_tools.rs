@@ -13,7 +13,13 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
     match app.gateway.search(&query, &app.in_force.policy().tools).await {
-        Ok(found) => Reply::fine(text(&found, Budget::DEFAULT)),
+        Ok(found) => {
+            let mut text = text(&found, Budget::DEFAULT);
+            if let Some(note) = app.in_force.waiting_note() {
+                text.push_str(&format!("\n[{note}]"));
+            }
+            Reply::fine(text)
+        }
         Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }

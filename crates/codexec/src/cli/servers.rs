@@ -60,7 +60,7 @@ pub(crate) struct Login {
 
 #[derive(Debug, Args)]
 pub(crate) struct Approve {
-    /// The server's name; without it, every server that waits for approval is shown
+    /// The server's name; without it, everything that waits for approval is shown
     pub(crate) name: Option<String>,
     /// Only this tool; may be given several times
     #[arg(long, value_name = "TOOL")]

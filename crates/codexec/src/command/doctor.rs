@@ -8,7 +8,9 @@ use codexec_sandbox::{Attempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
 
+use super::servers::why_waiting;
 use crate::parts::Parts;
+use crate::servers::waiting;
 
 /// What was found out by building a sandbox and trying to get out of it.
 struct Examined {
@@ -117,6 +119,15 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
             Some(why) => writeln!(out, "  off      {name:<18} {file}:{}: {why}", found.line)?,
         }
     }
+    for found in parts.found.waiting.iter().filter(|found| found.off.is_none()) {
+        let (name, file) = (found.config.name.as_str(), found.config.source.display());
+        let why = found.pending.as_ref().map(|pending| why_waiting(pending, name));
+        let why = why.unwrap_or_default();
+        writeln!(out, "  WAITING  {name:<18} {file}:{}: {why}", found.line)?;
+    }
+    for (name, why) in parts.gateway.refusals() {
+        writeln!(out, "  REFUSED  {:<18} {why}", name.as_str())?;
+    }
     for problem in &parts.found.problems {
         let effect = match problem.effect {
             Effect::LeftOut => "LEFT OUT",
@@ -150,6 +161,8 @@ fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Resu
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
+        "waiting": waiting(&parts.found),
+        "refused": parts.gateway.refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
         "problems": parts.found.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{report}")?;

@@ -18,8 +18,7 @@ const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
 pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
     let wanted = wanted(args)?;
-    // The user's own word; what is forbidden stays so.
-    parts.config.policy.files.allowed.extend(wanted.working_dir.clone());
+    parts.allow_working_dir(wanted.working_dir.clone());
     let app = parts.app()?;
     let client = Client::local();
     let running = async {

@@ -7,6 +7,8 @@ mod login;
 mod logs;
 mod restart;
 
+pub(super) use list::why_waiting;
+
 use std::process::ExitCode;
 
 use crate::cli::Servers;

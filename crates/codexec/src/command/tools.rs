@@ -9,6 +9,7 @@ use codexec_types::{CallCode, ServerName, ToolKind};
 
 use crate::cli::{FormArg, Tools};
 use crate::parts::Parts;
+use crate::servers::waiting;
 
 pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
     let code = answer(parts, args).await;
@@ -102,6 +103,12 @@ fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
 
 /// A list that is not whole says so.
 fn complain(parts: &Parts) -> std::io::Result<()> {
+    for name in waiting(&parts.found) {
+        writeln!(
+            std::io::stderr(),
+            "server {name}: it waits for approval; look at it with `codexec servers approve {name}`"
+        )?;
+    }
     for server in parts.gateway.health() {
         let name = &server.name;
         if server.held > 0 {

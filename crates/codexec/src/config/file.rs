@@ -84,6 +84,8 @@ pub(super) struct Files {
     /// Directories that code may work in. Not set: the one codexec was started in.
     pub(super) allowed: Option<Vec<PathBuf>>,
     pub(super) writable: Option<bool>,
+    /// What is started from there all the same: servers, interpreters, virtual environments.
+    pub(super) run_from: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -167,6 +169,8 @@ pub(super) struct Discovery {
     pub(super) clients: Option<Vec<String>>,
     /// Files in the directory that codexec is started in. Not set: yes.
     pub(super) project_files: Option<bool>,
+    /// What becomes of the servers that these name. Not set: they wait for approval.
+    pub(super) project_servers: Option<String>,
 }
 
 /// What is kept of executions, and how long.

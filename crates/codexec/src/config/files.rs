@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_types::{DirRefusal, Files};
+use codexec_types::{DirRefusal, Files, GuestPaths};
 
-use super::{Place, file};
+use super::{ConfigError, Place, file, guests::whole};
 
 /// In the home directory: keys, tokens, and what other programs run by themselves.
 const PRIVATE: &[&str] = &[
@@ -33,6 +33,23 @@ pub(super) fn files(file: &file::Files, place: &Place) -> Files {
     let allowed = file.allowed.as_deref().unwrap_or(&here);
     let allowed = allowed.iter().filter_map(|entry| real_entry(entry, place, &forbidden)).collect();
     Files { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
+}
+
+/// What guests may write: `files`, and the directories that one toolset lets requests name.
+pub(super) fn guest_paths(
+    file: &file::Files,
+    files: &Files,
+    projects: &[PathBuf],
+    place: &Place,
+) -> Result<GuestPaths, ConfigError> {
+    let mut run_from = Vec::new();
+    for path in &file.run_from {
+        let path = whole("files.run-from", Some(path), place)?.unwrap_or_default();
+        run_from.extend([real(&path), path]);
+    }
+    let mut files = files.clone();
+    files.allowed.extend(projects.iter().map(|project| real(project)));
+    Ok(GuestPaths { files, run_from })
 }
 
 /// What is never worked in, whatever the settings say; real paths.

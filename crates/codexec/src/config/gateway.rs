@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_gateway::{Client, Settings, TrustMode};
+use codexec_gateway::{Client, ProjectServers, Settings, TrustMode};
 
 use super::{ConfigError, file, limits::within};
 
@@ -24,6 +24,7 @@ pub(crate) struct Upstreams {
 pub(crate) struct Discovery {
     pub(crate) clients: Vec<Client>,
     pub(crate) has_project_files: bool,
+    pub(crate) project_servers: ProjectServers,
 }
 
 const HOUR_MS: u64 = 3_600_000;
@@ -66,11 +67,18 @@ pub(super) fn discovery(file: &file::Discovery) -> Result<Discovery, ConfigError
             .map(|name| Client::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
             .collect(),
     };
+    let project_servers = match &file.project_servers {
+        None => ProjectServers::default(),
+        Some(word) => {
+            ProjectServers::parse(word).ok_or_else(|| ConfigError::ProjectServers(word.clone()))?
+        }
+    };
     let is_on = file.enabled.unwrap_or(true);
     let clients = clients?;
     Ok(Discovery {
         clients: if is_on { clients } else { Vec::new() },
         has_project_files: file.project_files.unwrap_or(true),
+        project_servers,
     })
 }
 

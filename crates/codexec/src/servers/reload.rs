@@ -8,7 +8,7 @@ use std::time::Duration;
 use codexec_gateway::{Parsed, Watch};
 use codexec_server::App;
 
-use super::{Sources, control, used};
+use super::{Sources, control, used, waiting};
 use crate::config::Allowed;
 
 /// How often files are looked at where changes are not told.
@@ -26,7 +26,7 @@ pub(crate) struct Reload {
 impl Reload {
     /// Ends with the task it runs in.
     pub(crate) async fn follow(mut self, app: Arc<App>) {
-        app.in_force.set_problems(problems(&self.now));
+        self.tell(&app);
         let folder = control::folder(&self.home).unwrap_or_else(|_| self.home.join("control"));
         let (files, mut folders) = self.sources.watched();
         folders.push(folder.clone());
@@ -71,7 +71,9 @@ impl Reload {
         for problem in now.problems.iter().filter(|known| !reload.now.problems.contains(known)) {
             tracing::warn!(%problem, "in a file that names servers");
         }
-        app.in_force.set_problems(problems(&now));
+        for name in waiting(&now).iter().filter(|name| !waiting(&reload.now).contains(name)) {
+            tracing::warn!(server = name, "it waits for `codexec servers approve {name}`");
+        }
         let servers = used(&now);
         let names: Vec<_> = servers.iter().map(|server| server.name.clone()).collect();
         match reload.allowed.tools_of(&names) {
@@ -81,7 +83,14 @@ impl Reload {
         tracing::info!(servers = names.len(), "the files that name servers have changed");
         app.gateway.reconfigure(servers).await;
         reload.now = now;
+        reload.tell(app);
         Some(reload)
+    }
+
+    /// Tells whoever asks what is wrong, and what waits.
+    pub(crate) fn tell(&self, app: &App) {
+        app.in_force.set_problems(problems(&self.now));
+        app.in_force.set_waiting(waiting(&self.now));
     }
 }
 

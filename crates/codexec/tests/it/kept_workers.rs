@@ -97,6 +97,7 @@ fn settings() -> Settings {
         node: None,
         path: std::env::var_os("PATH").expect("a path"),
         home: None,
+        guest_paths: codexec_types::GuestPaths::default(),
         environment: Vec::new(),
         max: 4,
         warm: 1,

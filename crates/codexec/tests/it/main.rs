@@ -7,6 +7,7 @@
     reason = "test helpers are not test functions to clippy"
 )]
 
+mod approvals;
 mod attacks;
 mod bad_input;
 mod cli;
@@ -26,6 +27,7 @@ mod leaks;
 mod limits;
 mod ordinary;
 mod packages;
+mod planted;
 mod programs;
 mod records;
 mod reference;

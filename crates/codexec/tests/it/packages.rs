@@ -53,6 +53,7 @@ impl Machine {
             node: None,
             path,
             home: None,
+            guest_paths: codexec_types::GuestPaths::default(),
             environment: vec![("GIVEN_TO_GUESTS".to_owned(), "a secret".to_owned())],
             max: 4,
             warm: 1,

@@ -313,7 +313,8 @@ fn a_link_to_ourselves_is_ourselves() {
 /// THREAT[CFG-2]: whatever stands where a file should be, the others are read.
 #[test]
 fn cfg_2_what_is_no_file_holds_nobody_up() {
-    let home = Home::new(&[(".mcp.json", &naming("mcpServers", &["good"]))]);
+    let desktop = ".config/Claude/claude_desktop_config.json";
+    let home = Home::new(&[(desktop, &naming("mcpServers", &["good"]))]);
     let at = |name: &str| {
         let path = home.path().join(name);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
@@ -344,32 +345,46 @@ fn cfg_2_what_is_no_file_holds_nobody_up() {
              read",
         ]
     );
-    assert_eq!(home.list(), ["good stdio not checked claude-code:1"]);
+    assert_eq!(home.list(), ["good stdio not checked claude-desktop:1"]);
 }
 
-/// THREAT[CFG-3]: who has approved some of a project's servers has not approved the others.
+/// THREAT[CFG-3]: who has approved some of a project's servers has not approved the others, and
+/// the project's own settings approve none.
 #[test]
 fn cfg_3_a_projects_file_gets_no_more_than_the_user_approved() {
     let home = Home::new(&[
         (".mcp.json", &naming("mcpServers", &["known", "new", "no"])),
         (
             ".claude/settings.local.json",
-            r#"{"enabledMcpjsonServers": ["known", "no"], "disabledMcpjsonServers": ["no"]}"#,
+            r#"{"enabledMcpjsonServers": ["known", "new", "no"], "disabledMcpjsonServers": ["no"],
+                "enableAllProjectMcpServers": true}"#,
         ),
     ]);
-    let expected = [
-        "known stdio not checked claude-code:1",
-        "new stdio disabled claude-code:1",
+    let waiting = [
+        "known stdio waiting claude-code:1",
+        "new stdio waiting claude-code:1",
         "no stdio disabled claude-code:1",
     ];
-    assert_eq!(home.list(), expected);
-    home.fine(&["servers", "enable", "new"]);
-    assert_eq!(home.list()[1], "new stdio not checked claude-code:1");
+    assert_eq!(home.list(), waiting);
+    let here = home.path().canonicalize().expect("there").display().to_string();
+    let own = json!({"projects": {here: {"enabledMcpjsonServers": ["known"]}}});
+    home.write(".claude.json", &own.to_string());
+    let known = "known stdio not checked claude-code:1";
+    assert_eq!(home.list(), [known, waiting[1], waiting[2]]);
+    let said = home.fine(&["servers", "enable", "new"]);
+    assert_eq!(said, "new is enabled, and waits for your approval: `codexec servers approve new`");
+    assert_eq!(home.list(), [known, waiting[1], waiting[2]]);
+    // What the user approved there is what was there.
+    home.write(".mcp.json", &naming("mcpServers", &["known", "new"]).replace("who", "whom"));
+    assert_eq!(home.list(), [waiting[0], waiting[1]]);
 }
 
 /// Waits until `test` gives something; whoever waits in vain gets what was seen last.
 #[track_caller]
-fn until<T>(client: &mut Client, mut test: impl FnMut(&mut Client) -> Result<T, String>) -> T {
+pub(crate) fn until<T>(
+    client: &mut Client,
+    mut test: impl FnMut(&mut Client) -> Result<T, String>,
+) -> T {
     let mut last = Err("nothing".to_owned());
     within(PATIENCE, || {
         last = test(client);
@@ -380,7 +395,7 @@ fn until<T>(client: &mut Client, mut test: impl FnMut(&mut Client) -> Result<T, 
 
 /// Waits until these are the servers that code sees.
 #[track_caller]
-fn until_servers(client: &mut Client, expected: &[&str]) {
+pub(crate) fn until_servers(client: &mut Client, expected: &[&str]) {
     until(client, |client| {
         let seen: Vec<String> =
             serde_json::from_str(&client.run("Object.keys(tools).sort()").fine()).expect("JSON");
@@ -390,7 +405,7 @@ fn until_servers(client: &mut Client, expected: &[&str]) {
 
 /// The process of a server that has been called.
 #[track_caller]
-fn process_of(client: &mut Client, server: &str) -> u32 {
+pub(crate) fn process_of(client: &mut Client, server: &str) -> u32 {
     client.run(&format!("await tools[{server:?}].who()")).fine();
     let found = upstreams_of(client);
     let found: Vec<u32> =
@@ -399,7 +414,7 @@ fn process_of(client: &mut Client, server: &str) -> u32 {
     found[0]
 }
 
-fn health(client: &mut Client) -> Value {
+pub(crate) fn health(client: &mut Client) -> Value {
     serde_json::from_str(&client.call("health", &json!({})).fine()).expect("JSON")
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Client, PATIENCE, codexec, descendants};
+use crate::support::{Client, PATIENCE, codexec, descendants, keep_settings};
 
 const UPSTREAM: &str = include_str!("startup/upstream.py");
 const HANG: &str = include_str!("startup/hang.py");
@@ -371,6 +371,7 @@ fn the_nearer_file_wins() {
         let home = command.get_current_dir().expect("set").to_owned();
         name_servers(&home, ".claude.json", &["a", "b", "c", "d", "e"]);
         name_servers(&home, ".mcp.json", &["a", "b", "c", "d"]);
+        keep_settings(&home, "[discovery]\nproject-servers = \"allow\"\n");
         name_servers(&home, "first.json", &["a", "b", "c"]);
         name_servers(&home, "second.json", &["a", "b"]);
         let paths = [home.join("first.json"), home.join("second.json")];

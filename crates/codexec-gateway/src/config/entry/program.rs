@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::{BadEntry, Entry};
 use crate::config::{
-    Client, Reach, Secret, StdioConfig, TransportConfig,
+    Client, Secret, StdioConfig, TransportConfig,
     node::{Node, Tree},
+    relative::{is_relative_argument, is_relative_program},
 };
 
 impl Entry<'_> {
@@ -39,6 +40,7 @@ impl Entry<'_> {
         let command = entry.text("path")?.unwrap_or_default();
         let args = entry.texts("args")?.unwrap_or_default();
         let env = entry.pairs("env")?;
+        self.gaps.read.append(&mut entry.gaps.read);
         self.finished(StdioConfig { command, args, env, cwd: None })
     }
 
@@ -50,15 +52,7 @@ impl Entry<'_> {
         if matches!(self.scope.client, Client::Own | Client::Named) {
             program.command = self.at_home(&program.command).to_string_lossy().into_owned();
         }
-        // THREAT[CFG-1]: what a user's own file means must not depend on the project we are in.
-        let path = Path::new(&program.command);
-        if self.scope.reach == Reach::User && path.is_relative() && path.components().count() > 1 {
-            return Err(self.wrong_at(
-                key,
-                "is a relative path, and would be looked for in whichever directory codexec is \
-                 started; write it from `/` on",
-            ));
-        }
+        self.settle_cwd(&mut program)?;
         let bad =
             program.env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0']));
         if let Some((name, _)) = bad {
@@ -66,6 +60,42 @@ impl Entry<'_> {
             return Err(self.wrong_at(self.dialect.env, &what));
         }
         Ok(TransportConfig::Stdio(program))
+    }
+
+    /// Servers of a project start in it, unless their entry says where; others say it with a whole
+    /// path, or start in the user's home directory.
+    ///
+    /// THREAT[CFG-1]: what a user's own file means must not depend on the project we are in.
+    fn settle_cwd(&self, program: &mut StdioConfig) -> Result<(), BadEntry> {
+        let cwd_key = self.dialect.cwd;
+        let here = self.scope.world.here.filter(|_| self.scope.reach.is_in_project());
+        program.cwd = match (program.cwd.take(), here) {
+            (Some(cwd), _) if cwd.is_absolute() => Some(cwd),
+            (Some(cwd), Some(here)) => Some(here.join(cwd)),
+            (None, Some(here)) => Some(here.to_owned()),
+            (Some(_), None) => {
+                let what = "is not a whole path; write it from `/` or `~/` on";
+                return Err(self.wrong_at(cwd_key, what));
+            }
+            (None, None) => None,
+        };
+        if program.cwd.is_some() {
+            return Ok(());
+        }
+        let advice = "a relative path, and the server starts in your home directory; write it from \
+                      `/` on, or name its directory with";
+        if is_relative_program(&program.command) {
+            let what = format!("is {advice} `{cwd_key}`");
+            return Err(self.wrong_at(self.dialect.command, &what));
+        }
+        let is_relative = |arg: &&String| is_relative_argument(&program.command, arg);
+        match program.args.iter().find(is_relative) {
+            None => Ok(()),
+            Some(arg) => {
+                let arg: String = arg.chars().take(80).collect();
+                Err(self.wrong(&format!("its argument {arg:?} is {advice} `{cwd_key}`")))
+            }
+        }
     }
 
     /// Cursor and VS Code: more variables, in a file of `NAME=value` lines.
@@ -80,7 +110,9 @@ impl Entry<'_> {
             self.notes.push(format!("server {:?}: `envFile`: {what}", self.shown()));
             return Ok(Vec::new());
         };
-        Ok(text.lines().filter_map(assignment).collect())
+        let assignments = text.lines().filter_map(assignment).collect();
+        self.gaps.read.push((path, text));
+        Ok(assignments)
     }
 
     /// Variables of ours that the entry asks for by name.

@@ -38,8 +38,8 @@ fn a_bad_entry_hides_no_other() {
             "9: server \"i\": `env` must be an object of strings, and \"A\" is none",
             "10: server \"j\": `env` names the variable \"A=B\", which cannot be",
             "11: server \"k\": `args` has a NUL character; remove it",
-            "12: server \"l\": `command` is a relative path, and would be looked for in whichever \
-             directory codexec is started; write it from `/` on",
+            "12: server \"l\": `command` is a relative path, and the server starts in your \
+             home directory; write it from `/` on, or name its directory with `cwd`",
             "14: server \"n\": `command` is missing or empty; write the program that starts it",
             "15: server \"o\": `headers` has \"A B\", which is no header or has a line break in its value",
             "16: server \"p\": `headers` has \"A\", which is no header or has a line break in its value",
@@ -53,7 +53,8 @@ fn a_bad_entry_hides_no_other() {
 #[test]
 fn cfg_1_only_a_projects_file_starts_programs_of_the_project() {
     let text = r#"{"mcpServers": {"a": {"command": "bin/x", "args": ["; rm -rf ~", "$(id)"]}}}"#;
-    same(&read(Client::Cursor, Reach::Project, text), &["a@1: bin/x ; rm -rf ~ $(id)"], &[]);
+    let line = "a@1: bin/x ; rm -rf ~ $(id) in /work/app PENDING";
+    same(&read(Client::Cursor, Reach::Project, text), &[line], &[]);
     assert_eq!(read(Client::Cursor, Reach::User, text).servers, []);
 }
 

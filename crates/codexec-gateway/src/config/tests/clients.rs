@@ -40,11 +40,11 @@ fn claude_code_keeps_a_projects_servers_in_its_own_file() {
     let text = r#"{"mcpServers": {"a": {"command": "user"}},
         "projects": {"/work/app": {"mcpServers": {"a": {"command": "local"}}},
                      "/work/other": {"mcpServers": {"c": {"command": "no"}}}}}"#;
-    same(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local"], &[]);
+    same(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local in /work/app"], &[]);
     same(&read(Client::ClaudeCode, Reach::User, text), &["a@1: user"], &[]);
 }
 
-/// THREAT[CFG-3]: a project's file is not the user's word where the user has given one.
+/// THREAT[CFG-3]: a project's file is not the user's word, and a settings file approves nothing.
 #[test]
 fn cfg_3_what_was_not_approved_is_not_started() {
     let text =
@@ -52,9 +52,9 @@ fn cfg_3_what_was_not_approved_is_not_started() {
     same(
         &read(Client::ClaudeCode, Reach::Project, text),
         &[
-            "a@1: x",
-            "b@1: x OFF it is refused in Claude Code's settings",
-            "c@1: x OFF it is not among those you approved in Claude Code",
+            "a@1: x in /work/app PENDING",
+            "b@1: x in /work/app OFF it is refused in Claude Code's settings PENDING",
+            "c@1: x in /work/app PENDING",
         ],
         &[],
     );
@@ -63,15 +63,14 @@ fn cfg_3_what_was_not_approved_is_not_started() {
 #[test]
 fn approvals_are_read_where_claude_code_keeps_them() {
     let mut approvals = Approvals::default();
-    assert_eq!(approvals.objection("x"), None);
-    let file = r#"{"projects": {"/p": {"enabledMcpjsonServers": ["a"]}, "/q": {"disabledMcpjsonServers": ["a"]}}}"#;
+    let file = r#"{"projects": {"/p": {"enabledMcpjsonServers": ["a", "b"]}, "/q": {"enabledMcpjsonServers": ["c"]}}}"#;
     approvals.add_project(&Document::new(file, Client::ClaudeCode), Path::new("/p"));
-    assert_eq!(approvals.objection("a"), None);
-    assert!(approvals.objection("x").is_some());
-    let all = Document::new(r#"{"enableAllProjectMcpServers": true}"#, Client::ClaudeCode);
-    approvals.add_settings(&all);
-    assert_eq!(approvals.objection("x"), None);
+    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["a", "b"]);
+    let settings = r#"{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["x"], "disabledMcpjsonServers": ["a"]}"#;
+    approvals.add_settings(&Document::new(settings, Client::ClaudeCode));
     approvals.add_settings(&Document::new("{", Client::ClaudeCode));
+    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["b"]);
+    assert!(approvals.objection("a").is_some());
     assert_eq!(approvals.objection("x"), None);
 }
 

@@ -76,8 +76,8 @@ fn bad_entries_of_mcpproxy() {
             "9: server \"e\": `trust_mode` must be \"auto\", \"scan\" or \"manual\"",
             "10: server \"f\": `max_concurrent_requests` must be 0 to 1000",
             "11: server \"g\": `init_timeout` must be a number of 1 ms to 1 h",
-            "12: server \"h\": `command` is a relative path, and would be looked for in whichever \
-             directory codexec is started; write it from `/` on",
+            "12: server \"h\": `command` is a relative path, and the server starts in your \
+             home directory; write it from `/` on, or name its directory with `working_dir`",
         ],
     );
 }
@@ -109,7 +109,16 @@ fn a_named_file_may_be_toml() {
             is_own_program: &|_| false,
         };
         let (client, reach) = (Client::Named, Reach::Named);
-        let scope = Scope { source: path, client, reach, approvals: &approvals, world };
+        let project_servers = ProjectServers::Ask;
+        let scope = Scope {
+            source: path,
+            client,
+            reach,
+            approvals: &approvals,
+            project_servers,
+            is_guest_writable: false,
+            world,
+        };
         same(&parse(&Document::at(path, &text, client), &scope), &["a@1: x t0p"], &[]);
     }
 }

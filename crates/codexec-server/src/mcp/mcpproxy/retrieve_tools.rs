@@ -22,7 +22,11 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
     match app.gateway.search(&query, &app.in_force.policy().tools).await {
-        Ok(found) => Reply::fine(text(&query, &found, Budget::DEFAULT)),
+        Ok(found) => {
+            let mut notes = notes(&found);
+            notes.extend(app.in_force.waiting_note());
+            Reply::fine(text(&query, &found, &notes, Budget::DEFAULT))
+        }
         Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
@@ -51,7 +55,7 @@ fn query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery, Fie
 }
 
 /// Whole tools are left out rather than cut, and that is said.
-fn text(query: &SearchQuery, found: &SearchReply, budget: Budget) -> String {
+fn text(query: &SearchQuery, found: &SearchReply, notes: &[String], budget: Budget) -> String {
     let mut room = budget.chars.saturating_sub(AROUND_CHARS);
     let fits = |tool: &Value| {
         let rest = room.checked_sub(tool.to_string().chars().count());
@@ -66,7 +70,6 @@ fn text(query: &SearchQuery, found: &SearchReply, budget: Budget) -> String {
         let hint = format!("{left_out} more; ask for less detail or fewer");
         fields.insert("left_out".to_owned(), hint.into());
     }
-    let notes = notes(found);
     if !notes.is_empty() {
         fields.insert("notes".to_owned(), json!(notes));
     }

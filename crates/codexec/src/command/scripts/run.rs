@@ -17,8 +17,7 @@ pub(super) async fn run(mut parts: Parts, args: Run) -> anyhow::Result<ExitCode>
         .transpose()
         .context("--input is not JSON")?;
     let working_dir = args.working_dir.as_deref().map(given::working_dir).transpose()?;
-    // The user's own word; what is forbidden stays so.
-    parts.config.policy.files.allowed.extend(working_dir.clone());
+    parts.allow_working_dir(working_dir.clone());
     let asked = json!({
         "name": args.name,
         "version": args.version,

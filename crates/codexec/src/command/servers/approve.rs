@@ -1,11 +1,11 @@
-//! `codexec servers approve`: shows what waits, and takes the user's word for it. The only place
-//! where anything is approved.
+//! `codexec servers approve`: shows the servers and the tools that wait, and takes the user's word
+//! for them. The only place where anything is approved.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
-use anyhow::bail;
-use codexec_gateway::{Sign, Waiting};
+use anyhow::{Context as _, bail};
+use codexec_gateway::{Found, Line, Sign, Waiting};
 use codexec_types::ServerName;
 
 use crate::cli::servers::Approve;
@@ -19,9 +19,18 @@ pub(super) async fn run(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCod
 
 async fn answer(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.name else { return every(parts, args).await };
+    let waiting: Vec<&Found> =
+        waiting_servers(parts).filter(|found| found.config.name.as_str() == name).collect();
+    if !waiting.is_empty() {
+        if !args.tool.is_empty() {
+            bail!("server {name} itself waits for approval; approve it first, without --tool");
+        }
+        return decide_servers(parts, args, &waiting);
+    }
     let names = parts.gateway.server_names();
     let Some(server) = names.iter().find(|known| known.as_str() == name) else {
-        let names: Vec<&str> = names.iter().map(ServerName::as_str).collect();
+        let all = names.iter().chain(waiting_servers(parts).map(|found| &found.config.name));
+        let names: Vec<&str> = all.map(ServerName::as_str).collect();
         bail!("no server {name:?}; the servers are {}", names.join(", "));
     };
     let waiting = chosen(parts.gateway.waiting_now(server).await?, &args.tool)?;
@@ -33,8 +42,9 @@ async fn every(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
     if !args.tool.is_empty() {
         bail!("--tool needs the name of its server");
     }
-    let mut is_done = true;
-    let mut is_any = false;
+    let waiting: Vec<&Found> = waiting_servers(parts).collect();
+    let mut is_any = !waiting.is_empty();
+    let mut is_done = decide_servers(parts, args, &waiting)? == ExitCode::SUCCESS;
     for server in parts.gateway.server_names() {
         let waiting = parts.gateway.waiting(&server);
         if !waiting.is_empty() {
@@ -49,6 +59,32 @@ async fn every(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
     }
     if !is_any {
         writeln!(std::io::stdout(), "nothing waits for approval")?;
+    }
+    Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The servers that no approval lets start yet.
+fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &Found> {
+    parts.found.waiting.iter().filter(|found| found.off.is_none())
+}
+
+/// Each with its whole entry: what is not shown cannot be agreed to.
+fn decide_servers(parts: &Parts, args: &Approve, waiting: &[&Found]) -> anyhow::Result<ExitCode> {
+    let mut out = std::io::stdout();
+    let mut is_done = true;
+    for found in waiting {
+        let Some(pending) = &found.pending else { continue };
+        let (name, file) = (&found.config.name, found.config.source.display());
+        let what = if pending.is_change() { "has changed" } else { "is new" };
+        writeln!(out, "server {name}: its entry in {file}:{} {what}\n", found.line)?;
+        show_lines(&pending.difference())?;
+        if !args.yes && !is_agreed(&format!("Let codexec start {name} by this entry?"))? {
+            is_done = false;
+            continue;
+        }
+        let written = parts.approvals.approve(pending);
+        written.with_context(|| format!("server {name}: the approval cannot be written"))?;
+        writeln!(out, "server {name}: approved; it starts when it is needed")?;
     }
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -106,13 +142,17 @@ fn show(one: &Waiting) -> std::io::Result<()> {
     if one.is_foreign() {
         writeln!(out, "    ! letters of its name are not ASCII; it may look like another's name")?;
     }
-    let lines = one.difference();
-    if lines.iter().any(|line| line.has_hidden) {
-        writeln!(out, "    ! it has invisible characters; they are shown as \\u{{..}}")?;
-    }
     if one.after.is_none() {
         writeln!(out, "    ! its definition is too long to be kept, and cannot be shown")?;
         return Ok(());
+    }
+    show_lines(&one.difference())
+}
+
+fn show_lines(lines: &[Line]) -> std::io::Result<()> {
+    let mut out = std::io::stdout();
+    if lines.iter().any(|line| line.has_hidden) {
+        writeln!(out, "    ! it has invisible characters; they are shown as \\u{{..}}")?;
     }
     for line in lines {
         let sign = match line.sign {

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
+use codexec_gateway::Found;
 use codexec_types::{ServerName, nearest};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
@@ -44,10 +45,9 @@ pub(super) fn add(parts: &Parts, args: &Add) -> anyhow::Result<ExitCode> {
 pub(super) fn remove(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
     let name = known(parts, &args.name)?;
     let mut file = OwnFile::open(&parts.own_file)?;
-    let elsewhere = parts
-        .found
-        .servers
-        .iter()
+    let named = parts.found.servers.iter().chain(&parts.found.waiting);
+    let elsewhere = named
+        .into_iter()
         .find(|found| found.config.name == name && found.config.source != parts.own_file);
     if !file.names(&name)
         && let Some(found) = elsewhere
@@ -71,6 +71,12 @@ pub(super) fn enable(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
     let word = if file.names(&name) { None } else { Some(true) };
     file.set_enabled(&name, word)?;
     file.write()?;
+    let is_named = |found: &Found| found.config.name == name;
+    if parts.found.waiting.iter().any(is_named) && !parts.found.servers.iter().any(is_named) {
+        return say(&format!(
+            "{name} is enabled, and waits for your approval: `codexec servers approve {name}`"
+        ));
+    }
     say(&format!("{name} is used"))
 }
 
@@ -84,7 +90,8 @@ pub(super) fn disable(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
 
 /// The name of a server that some file names, or that our own has settings for.
 pub(super) fn known(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
-    let found = parts.found.servers.iter().map(|found| &found.config.name);
+    let found = parts.found.servers.iter().chain(&parts.found.waiting);
+    let found = found.map(|found| &found.config.name);
     let tuned = parts.found.tunings.iter().map(|tuning| &tuning.name);
     let mut all: Vec<&ServerName> = found.chain(tuned).collect();
     if let Some(known) = all.iter().find(|known| known.as_str() == name) {

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use codexec_gateway::{Effect, Found, Parsed, RemoteKind, ServerHealth, TransportConfig};
+use codexec_gateway::{Effect, Found, PendingEntry, RemoteKind, ServerHealth, TransportConfig};
 use serde::Serialize;
 use serde_json::json;
 
@@ -12,6 +12,8 @@ use crate::parts::Parts;
 
 /// Whoever asks wants an answer, also when a server gives none.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+const UNCHECKED: &str = "not checked";
 
 /// A line of the list.
 #[derive(Serialize)]
@@ -34,7 +36,7 @@ pub(super) async fn run(parts: &Parts, args: &List) -> anyhow::Result<ExitCode> 
         parts.gateway.settle(PATIENCE).await;
         Some(parts.gateway.health())
     };
-    let rows = rows(&parts.found, health.as_deref());
+    let rows = rows(parts, health.as_deref());
     let printed = if args.json { print_json(parts, &rows) } else { print_text(parts, &rows) };
     parts.gateway.shutdown().await;
     printed?;
@@ -43,8 +45,16 @@ pub(super) async fn run(parts: &Parts, args: &List) -> anyhow::Result<ExitCode> 
 
 /// Every server that some file names, used or not. `health` is what was found out by starting
 /// them.
-fn rows(found: &Parsed, health: Option<&[ServerHealth]>) -> Vec<Row> {
-    let mut rows: Vec<Row> = found.servers.iter().map(|server| row(server, health)).collect();
+fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
+    let found = &parts.found;
+    let all = found.servers.iter().chain(&found.waiting);
+    let mut rows: Vec<Row> = all.map(|server| row(server, health)).collect();
+    for (name, why) in parts.gateway.refusals() {
+        let used = rows.iter_mut().find(|row| row.name == name.as_str() && row.state == UNCHECKED);
+        if let Some(row) = used {
+            (row.state, row.about) = ("refused", Some(why));
+        }
+    }
     for problem in &found.problems {
         let (Effect::LeftOut, Some(name)) = (problem.effect, &problem.server) else { continue };
         if rows.iter().any(|row| row.name == *name) {
@@ -66,10 +76,14 @@ fn rows(found: &Parsed, health: Option<&[ServerHealth]>) -> Vec<Row> {
 
 fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
     let name = found.config.name.to_string();
+    let health = health.filter(|_| found.pending.is_none());
     let health = health.and_then(|all| all.iter().find(|health| health.name == name));
     let (state, about) = match (&found.off, health) {
         (Some(why), _) => ("disabled", Some(why.clone())),
-        (None, None) => ("not checked", None),
+        (None, None) => match &found.pending {
+            Some(pending) => ("waiting", Some(why_waiting(pending, &name))),
+            None => (UNCHECKED, None),
+        },
         (None, Some(health)) => {
             let mut about: Vec<String> = health.error.iter().cloned().collect();
             about.extend(health.problems.iter().cloned());
@@ -101,6 +115,15 @@ fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
         line: found.line,
         about,
     }
+}
+
+/// Why a server waits, and what to do.
+pub(crate) fn why_waiting(pending: &PendingEntry, name: &str) -> String {
+    let why = match pending.is_change() {
+        true => "its entry is not the one that you approved",
+        false => "a project names it, and you have not approved it",
+    };
+    format!("{why}; look at it with `codexec servers approve {name}`")
 }
 
 fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {

@@ -32,8 +32,7 @@ enum After {
 pub(super) async fn run(mut parts: Parts, args: Open) -> anyhow::Result<ExitCode> {
     let language = given::language(&args.language)?;
     let working_dir = args.working_dir.as_deref().map(given::working_dir).transpose()?;
-    // The user's own word; what is forbidden stays so.
-    parts.config.policy.files.allowed.extend(working_dir.clone());
+    parts.allow_working_dir(working_dir.clone());
     let own = Own::new(parts)?;
     let asked = json!({"language": language.name(), "working_dir": working_dir});
     let session = match own.ask("start_session", asked).await {

@@ -28,7 +28,7 @@ impl Desk {
     #[track_caller]
     fn check(&self, here: &str, allowed: Option<&[&str]>, expected: &[&str]) {
         let allowed = allowed.map(|list| list.iter().map(PathBuf::from).collect());
-        let files = files(&file::Files { allowed, writable: None }, &self.place(here));
+        let files = files(&file::Files { allowed, ..file::Files::default() }, &self.place(here));
         let expected: Vec<PathBuf> = expected.iter().map(|path| self.home.join(path)).collect();
         assert_eq!(files.allowed, expected);
     }
@@ -63,7 +63,11 @@ fn entries_are_found_from_home_and_from_where_we_were_started() {
     desk.check("work", Some(&[]), &[]);
     // Whoever writes `~` means what is in it; it itself stays refused, and what is private too.
     desk.check("work", Some(&["~"]), &[""]);
-    let all = file::Files { allowed: Some(vec!["~".into()]), writable: Some(false) };
+    let all = file::Files {
+        allowed: Some(vec!["~".into()]),
+        writable: Some(false),
+        ..file::Files::default()
+    };
     let files = files(&all, &desk.place("work"));
     assert!(!files.is_writable);
     assert_eq!(files.judge(&desk.home.join("work")), Ok(()));

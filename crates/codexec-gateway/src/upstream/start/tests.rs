@@ -1,0 +1,184 @@
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+use codexec_types::{Files, GuestPaths};
+use tempfile::TempDir;
+
+use super::*;
+use crate::Warden;
+
+/// A home directory with a project that guests may write.
+struct Desk {
+    folder: TempDir,
+    settings: Settings,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let folder = tempfile::tempdir().expect("a directory");
+        let home = folder.path().canonicalize().expect("there");
+        for name in ["bin", "project/bin", "project/lib", "trusted"] {
+            std::fs::create_dir_all(home.join(name)).expect("made");
+        }
+        let programs = [
+            "bin/python3",
+            "bin/node",
+            "bin/npx",
+            "bin/npm",
+            "bin/bun",
+            "bin/uv",
+            "bin/sh",
+            "bin/server",
+            "project/bin/planted",
+            "project/server",
+            "project/server.js",
+            "trusted/server",
+            "home.js",
+        ];
+        for name in programs {
+            std::fs::write(home.join(name), "").expect("written");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(home.join(name), mode).expect("runnable");
+        }
+        std::fs::write(home.join("project/data.txt"), "").expect("written");
+        symlink(home.join("project/server.js"), home.join("linked.js")).expect("linked");
+        let path = format!(".:{0}/project/bin:{0}/bin", home.display());
+        let mut settings = Settings::new(vec![("PATH".to_owned(), path)], Warden::none());
+        let files =
+            Files { allowed: vec![home.join("project")], forbidden: Vec::new(), is_writable: true };
+        settings.guest_paths = GuestPaths { files, run_from: Vec::new() };
+        settings.user_home = Some(home);
+        Desk { folder, settings }
+    }
+
+    /// `HOME` and `PROJECT` stand for the directories; `cwd` and variables come before the command.
+    fn plan(&self, line: &str) -> Result<StartPlan, String> {
+        let home = self.folder.path().canonicalize().expect("there").display().to_string();
+        let line = line.replace("PROJECT", "HOME/project").replace("HOME", &home);
+        let mut config = StdioConfig::default();
+        let mut env = Vec::new();
+        for word in line.split(' ') {
+            match word.split_once('=') {
+                _ if !config.command.is_empty() => config.args.push(word.replace('_', " ")),
+                Some(("cwd", cwd)) => config.cwd = Some(cwd.into()),
+                Some((name, value)) => env.push((name.to_owned(), value.to_owned())),
+                None => config.command = word.to_owned(),
+            }
+        }
+        plan(&config, &env, &self.settings).map_err(|err| err.to_string().replace(&home, "HOME"))
+    }
+
+    /// The arguments, and the variable that keeps Python from its working directory.
+    #[track_caller]
+    fn fine(&self, line: &str) -> (String, bool) {
+        let plan = self.plan(line).unwrap_or_else(|why| panic!("{line}: {why}"));
+        let home = self.folder.path().canonicalize().expect("there").display().to_string();
+        let is_safe = plan.env.get("PYTHONSAFEPATH").is_some_and(|value| value == "1");
+        (plan.args.join(" ").replace(&home, "HOME"), is_safe)
+    }
+
+    #[track_caller]
+    fn refused(&self, line: &str, what: &str) {
+        let why = self.plan(line).expect_err(line);
+        assert!(why.starts_with(&format!("is not started: {what}")), "{line}: {why}");
+    }
+}
+
+/// THREAT[CFG-8]: neither the program, nor its script, nor its modules.
+#[test]
+fn cfg_8_nothing_of_a_server_comes_from_where_guests_write() {
+    let desk = Desk::new();
+    let in_project = |file: &str| format!("HOME/project/{file} lies in HOME/project,");
+    let server_js = in_project("server.js");
+    desk.refused("PROJECT/server", &in_project("server"));
+    desk.refused("planted", &in_project("bin/planted"));
+    desk.refused("cwd=PROJECT ./server", &in_project("./server"));
+    desk.refused("node PROJECT/server.js", &server_js);
+    desk.refused("node --no-warnings PROJECT/server.js", &server_js);
+    desk.refused("node HOME/linked.js", "HOME/linked.js lies in HOME/project,");
+    desk.refused("node --require=PROJECT/new.js HOME/home.js", &in_project("new.js"));
+    desk.refused("node --require PROJECT/new.js HOME/home.js", &in_project("new.js"));
+    desk.refused("cwd=PROJECT node server.js", &server_js);
+    desk.refused("python3 PROJECT/new.py", &in_project("new.py"));
+    desk.refused("uv --directory PROJECT run x", "HOME/project lies in");
+    desk.refused("sh -c exec_node_PROJECT/server.js", &server_js);
+    desk.refused("sh -c cd_PROJECT;_run", "HOME/project lies in");
+    desk.refused("sh PROJECT/new.sh", &in_project("new.sh"));
+    desk.refused("server --plugin PROJECT/server.js", &server_js);
+    desk.refused("PYTHONPATH=/opt:PROJECT/lib server", &in_project("lib"));
+    desk.refused("NODE_OPTIONS=--import=PROJECT/x.js server", &in_project("x.js"));
+    desk.refused("cwd=PROJECT PYTHONPATH=:/opt server", "HOME/project/ lies in");
+    // What a server works on is not what it is.
+    for line in ["server PROJECT", "server --root PROJECT/data.txt", "npx -y fs PROJECT"] {
+        desk.fine(line);
+    }
+}
+
+/// THREAT[CFG-8]: what the server starts itself is not looked for there either.
+#[test]
+fn cfg_8_the_path_has_no_folder_that_guests_write() {
+    let desk = Desk::new();
+    let plan = desk.plan("server").expect("fine");
+    let bin = desk.settings.user_home.as_ref().expect("set").join("bin");
+    assert_eq!(plan.env.get("PATH"), Some(&bin.display().to_string()));
+    assert_eq!(plan.program, bin.join("server"));
+}
+
+#[test]
+fn what_the_user_names_is_started_from_there_all_the_same() {
+    let mut desk = Desk::new();
+    let project = desk.settings.guest_paths.files.allowed.clone();
+    desk.settings.guest_paths.run_from = project;
+    for line in ["PROJECT/server", "node PROJECT/server.js", "cwd=PROJECT bun x", "planted"] {
+        desk.fine(line);
+    }
+    assert_eq!(desk.fine("cwd=PROJECT python3 -m pkg"), ("-m pkg".to_owned(), false));
+}
+
+/// THREAT[CFG-7]: a working directory of guests is no place to import from.
+#[test]
+fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
+    let desk = Desk::new();
+    let check = |line: &str, args: &str, is_safe: bool| {
+        assert_eq!(desk.fine(line), (args.to_owned(), is_safe), "{line}");
+    };
+    check("python3 -m pkg", "-m pkg", true);
+    check("cwd=HOME/trusted python3 -m pkg", "-m pkg", false);
+    check("python3 HOME/main.py", "HOME/main.py", false);
+    check("cwd=PROJECT python3 -m pkg", "-P -m pkg", true);
+    check("cwd=PROJECT python3 -um pkg", "-P -um pkg", true);
+    check("cwd=PROJECT python3 -W ignore -m pkg", "-P -W ignore -m pkg", true);
+    check("cwd=PROJECT python3 -X dev HOME/main.py", "-X dev HOME/main.py", false);
+    check("cwd=PROJECT PYTHONSAFEPATH=0 python3 -c x", "-P -c x", false);
+    check("cwd=PROJECT npx -y pkg", "--prefix HOME -y pkg", true);
+    check("cwd=PROJECT npm exec pkg", "--prefix HOME exec pkg", true);
+    check("cwd=PROJECT uv tool run pkg", "tool run pkg", true);
+    check("cwd=PROJECT node HOME/home.js -e", "HOME/home.js -e", false);
+    check("cwd=PROJECT server x", "x", true);
+    check("bun x pkg", "x pkg", false);
+    for line in [
+        "bun x pkg",
+        "uv run pkg",
+        "npm start",
+        "node -e 1",
+        "node -pe 1",
+        "node -r dotenv HOME/home.js",
+        "NODE_OPTIONS=--import=tsx node HOME/home.js",
+        "sh -c npx_-y_pkg",
+    ] {
+        desk.refused(
+            &format!("cwd=PROJECT {line}"),
+            "it takes what it runs from its working directory HOME/project,",
+        );
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told() {
+    let desk = Desk::new();
+    let missing = "was not found; install it, or write its whole path";
+    for line in ["nowhere", "HOME/nowhere", "cwd=HOME ./nowhere"] {
+        assert_eq!(desk.plan(line), Err(missing.to_owned()), "{line}");
+    }
+    let no_directory = "cannot be started in HOME/nowhere, which is no directory; correct `cwd`";
+    assert_eq!(desk.plan("cwd=HOME/nowhere server"), Err(no_directory.to_owned()));
+}
