@@ -12,12 +12,12 @@ fn ses_8_what_is_read_bears_the_id_of_its_writer() {
         let (ours, theirs) = attributed_pair(kind).expect("a pair");
         let mut mine = UnixStream::from(theirs.try_clone().expect("a copy"));
         mine.write_all(b"mine").expect("written");
-        let child = Command::new("printf")
+        let mut printf = Command::new("printf")
             .arg("theirs")
             .stdout(Stdio::from(theirs))
             .spawn()
             .expect("a child");
-        let child = { i32::try_from(child.id()).expect("an id") };
+        let child = i32::try_from(printf.id()).expect("an id");
         let mut heard = Vec::new();
         while heard.len() < 2 {
             let mut room = [0; 64];
@@ -31,5 +31,6 @@ fn ses_8_what_is_read_bears_the_id_of_its_writer() {
         }
         let own = i32::try_from(std::process::id()).expect("an id");
         assert_eq!(heard, [(b"mine".to_vec(), own), (b"theirs".to_vec(), child)]);
+        printf.wait().expect("it ends");
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct Stopping {
 pub(super) fn freeze(shell: i32, before: &Processes) -> Option<FrozenCell> {
     let deadline = Instant::now() + PATIENCE;
     signal(shell, Signal::SIGSTOP);
-    while !Process::read(shell).is_none_or(|shell| shell.is_at_rest()) {
+    while !Process::read(shell).is_none_or(Process::is_at_rest) {
         if Instant::now() > deadline {
             return None;
         }
