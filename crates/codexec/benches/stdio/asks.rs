@@ -14,7 +14,7 @@ const TURN_MS: u64 = 5_000;
 const FLOOD: usize = 400;
 
 const SAVE_SLOW: &str = "await scripts.save('slow', '1', {language: 'javascript', parameters: \
-    {type: 'object', properties: {l: {allOf: new Array(4000).fill({items: {}})}}}})";
+    {type: 'object', properties: {l: {allOf: new Array(2600).fill({items: {minimum: 0}})}}}})";
 
 const WORST: [&str; 8] = [
     "const l = new Array(90000).fill(1); while (true) await scripts.run('slow', {input: {l}}).catch(() => 0)",
