@@ -16,7 +16,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
+use nix::fcntl::{OFlag, open, openat};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::prctl;
@@ -66,8 +66,10 @@ fn mount_in_worker(request: &OverlayRequest, fds: Vec<OwnedFd>) -> Result<Done, 
         .map_err(|_| Broken::new(Layer::Mount, "too few descriptors", Errno::EINVAL as i32))?;
     step("die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     umask(Mode::from_bits_truncate(0o022));
-    // What is in here is of this process, wherever it goes.
-    let own = step("open the namespaces", File::open("/proc/self/ns").map_err(errno_of))?;
+    // What is in here is of this process, wherever it goes. As a keeper's child is undumpable,
+    // the folder is root's, and can be passed through but not read.
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let own = step("open the namespaces", open("/proc/self/ns", flags, Mode::empty()))?;
     // Where the user layer is lowered, the worker is in the keeper's namespace.
     let entered = setns(&user, CloneFlags::CLONE_NEWUSER);
     step("enter the worker", entered.or_else(|errno| ignored(errno, Errno::EINVAL)))?;
@@ -80,7 +82,7 @@ fn mount_in_worker(request: &OverlayRequest, fds: Vec<OwnedFd>) -> Result<Done, 
 
 fn begin(
     overlay: &Overlay,
-    own: &File,
+    own: &OwnedFd,
     worker: BorrowedFd<'_>,
     lower: &OwnedFd,
     place: OwnedFd,
@@ -185,7 +187,7 @@ fn replace(copy: &OwnedFd, path: &Path) -> Result<(), Errno> {
     umount2(path, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW)
 }
 
-fn open_at(folder: &File, name: &str) -> Result<OwnedFd, Errno> {
+fn open_at(folder: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
     openat(folder, name, OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())
 }
 

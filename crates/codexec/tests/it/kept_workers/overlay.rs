@@ -70,9 +70,7 @@ impl Project {
                 "const fs = await import('node:fs'); console.log(process.cwd(), ...['../note', \
                  '/box/work/note', '{path}/note'].map((p) => fs.readFileSync(p, 'utf8'))); 0"
             ),
-            _ => format!(
-                "echo \"$(pwd -P) $(<../note) $(</box/work/note) $(<{path}/note)\""
-            ),
+            _ => format!("echo \"$(pwd -P) $(<../note) $(</box/work/note) $(<{path}/note)\""),
         }
     }
 }
