@@ -66,8 +66,8 @@ fn mount_in_worker(request: &OverlayRequest, fds: Vec<OwnedFd>) -> Result<Done, 
         .map_err(|_| Broken::new(Layer::Mount, "too few descriptors", Errno::EINVAL as i32))?;
     step("die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     umask(Mode::from_bits_truncate(0o022));
-    // What is in here is of this process, wherever it goes.
-    // A process that cannot be looked into may pass through that folder, and not list it.
+    // What is in here is of this process, wherever it goes. As a keeper's child is undumpable,
+    // the folder is root's, and can be passed through but not read.
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     let own = step("open the namespaces", open("/proc/self/ns", flags, Mode::empty()))?;
     // Where the user layer is lowered, the worker is in the keeper's namespace.
