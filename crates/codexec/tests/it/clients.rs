@@ -282,7 +282,7 @@ fn an_execution_that_left_nothing_has_an_empty_list() {
     assert_eq!(contents["mimeType"], "application/json", "{read}");
     let list: Value = serde_json::from_str(contents["text"].as_str().expect("text")).expect("JSON");
     let changes = json!({
-        "created": [], "modified": [], "deleted": [], "left_out": 0, "refused": [],
+        "created": [], "modified": [], "deleted": [], "held_back": [], "conflicts": [], "left_out": 0,
     });
     assert_eq!(list, json!({"id": id, "changes": changes, "kept": []}));
     let reply = client.request("resources/read", &json!({"uri": format!("{uri}/a.txt")}));

@@ -21,7 +21,7 @@ fn check_json(args: &[&str], code: i32, expected: &Value) {
     assert!(fields.shift_remove("peak_memory_bytes").is_some_and(|bytes| bytes.is_u64()));
     let nothing = json!({
         "exit_code": null, "images": 0, "image_files": [], "limits_met": [],
-        "artifacts": {"created": [], "modified": [], "deleted": [], "left_out": 0, "refused": []},
+        "artifacts": {"created": [], "modified": [], "deleted": [], "held_back": [], "conflicts": [], "left_out": 0},
     });
     for (name, expected) in nothing.as_object().expect("an object") {
         assert_eq!(fields.shift_remove(name).as_ref(), Some(expected), "{name}");
