@@ -159,7 +159,7 @@ impl Pool {
         let start = || Zygote::start(self.engine, settings, cgroups.is_ok());
         let zygote = zygote.get_or_try_init(start).await?;
         self.machine.guard.start()?;
-        Slot::open(zygote, settings.limits, settings.files.max_bytes, cgroups).await
+        Slot::open(zygote, settings.limits, cgroups).await
     }
 
     fn warm_slots(&self) -> usize {

@@ -46,6 +46,9 @@ pub(crate) struct Base {
     /// The least that a worker of this slot held before it was given any code. The files of the
     /// guest before it may still be there and be copied, so the least is the one that is true.
     at_start_bytes: u64,
+    /// What its group may hold, and whether it has more for a directory of the user's.
+    wall_bytes: u64,
+    has_more: bool,
     /// When its room was made, as its pool counts time.
     time: u64,
 }
@@ -118,7 +121,6 @@ impl Slot {
     pub(crate) async fn open(
         zygote: &Zygote,
         limits: Limits,
-        files_bytes: u64,
         cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
         let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
@@ -134,7 +136,7 @@ impl Slot {
                 let mut inside = vec![pid];
                 inside.extend(nursery.as_ref().map(|nursery| nursery.pid));
                 let has_files = zygote.first.is_some();
-                Some(group(cgroups.clone(), limits, has_files, files_bytes, inside).await?)
+                Some(group(cgroups.clone(), limits, has_files, inside).await?)
             }
             Err(missing) => {
                 posture.missing.push(missing);
@@ -153,10 +155,19 @@ impl Slot {
         }
         let programs = zygote.first.clone().map(Programs::new);
         let zygote = Arc::clone(&zygote.link);
-        let at_start_bytes = u64::MAX;
-        Base { keeper, nursery, group, posture, programs, zygote, at_start_bytes, time: 0 }
-            .filled(Furnishing::default())
-            .await
+        let base = Base {
+            keeper,
+            nursery,
+            group,
+            posture,
+            wall_bytes: wall_bytes(limits, programs.is_some()),
+            has_more: false,
+            programs,
+            zygote,
+            at_start_bytes: u64::MAX,
+            time: 0,
+        };
+        base.filled(Furnishing::default()).await
     }
 
     pub(crate) fn posture(&self) -> &Posture {
@@ -198,10 +209,13 @@ impl Slot {
         overlay: Overlay,
         lower: OwnedFd,
     ) -> Result<Slot, ExecError> {
-        if let Some(home) = &mut self.worker.home {
-            let mounted = home.mount(&self.base.keeper, overlay, lower).await;
-            mounted.map_err(NotMounted::into_error)?;
+        let Some(home) = &mut self.worker.home else { return Ok(self) };
+        if let (Some(group), true) = (&self.base.group, overlay.is_writable) {
+            group.limit_memory(self.base.wall_bytes + overlay.max_bytes)?;
+            self.base.has_more = true;
         }
+        let mounted = home.mount(&self.base.keeper, overlay, lower).await;
+        mounted.map_err(NotMounted::into_error)?;
         Ok(self)
     }
 
@@ -317,7 +331,11 @@ impl Busy {
     }
 
     /// A fresh worker in the same slot. Only after [`Busy::gone`].
-    pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
+    pub(crate) async fn refill(mut self) -> Result<Slot, ExecError> {
+        // The last guest's files may not all be gone yet; then the next time will do.
+        if let (Some(group), true) = (&self.base.group, self.base.has_more) {
+            self.base.has_more = group.limit_memory(self.base.wall_bytes).is_err();
+        }
         self.base.filled(Furnishing::default()).await
     }
 }
@@ -332,17 +350,19 @@ pub(crate) fn together(a: Exit, b: Exit) -> Exit {
     }
 }
 
+/// What the machine can lose to a guest at most: its files are memory, too. The guest's own memory
+/// is bounded by the guard.
+fn wall_bytes(limits: Limits, has_files: bool) -> u64 {
+    limits.memory_bytes + OVERHEAD_BYTES + if has_files { limits.disk_bytes } else { 0 }
+}
+
 async fn group(
     cgroups: Cgroups,
     limits: Limits,
     has_files: bool,
-    files_bytes: u64,
     inside: Vec<i32>,
 ) -> Result<Group, ExecError> {
-    // A guest's files are memory, too. This is what the machine can lose to it at most; the guest's
-    // own memory is bounded by the guard.
-    let files = if has_files { limits.disk_bytes + files_bytes } else { 0 };
-    let memory = limits.memory_bytes + files + OVERHEAD_BYTES;
+    let memory = wall_bytes(limits, has_files);
     let processes = PROCESSES + if has_files { limits.processes } else { 0 };
     blocking(move || {
         let group = cgroups.group(memory, processes)?;

@@ -82,6 +82,12 @@ impl Group {
         Ok(())
     }
 
+    /// Changes how much memory the group may have. Fails where the group holds more.
+    pub fn limit_memory(&self, memory_bytes: u64) -> io::Result<()> {
+        let limits = self.base.place.memory_limits(self.number, memory_bytes);
+        limits.iter().try_for_each(|(file, value)| write(file, value))
+    }
+
     /// How often the kernel has killed a process of this group for want of memory.
     pub fn oom_kills(&self) -> u64 {
         number_after("oom_kill ", &self.base.place.oom_file(self.number))

@@ -88,7 +88,7 @@ pub(super) async fn run(
     .await?;
     let first = Some(First::Fetches(command));
     let zygote = Zygote { link: Arc::new(link), launch, missing, first, warm: None };
-    let slot = Slot::open(&zygote, limits, 0, cgroups).await?;
+    let slot = Slot::open(&zygote, limits, cgroups).await?;
     let (mut busy, worker) = slot.occupy();
     let Worker { handles, home, roots, socket: _socket } = worker;
     let mut home = home.ok_or_else(slot::babble)?;

@@ -214,6 +214,10 @@ impl Run {
         if self.language == Language::Python {
             // It is interrupted before it does anything else, or not at all.
             processes.kill_since(kept.began, main);
+            if !is_caught {
+                // While it stands still: it would go on with what follows.
+                self.handles.kill();
+            }
             return is_caught;
         }
         // Node ends what runs from another thread, and one that is not up yet reads its socket.

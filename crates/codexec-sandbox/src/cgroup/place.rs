@@ -145,23 +145,27 @@ impl Place {
         (self.kind == Kind::V1).then(|| directory.join("memory.max_usage_in_bytes"))
     }
 
-    /// Files and what to write into them. On v1 the swap file is there only with swap accounting.
+    /// Files and what to write into them.
     pub(super) fn limits(
         &self,
         number: u32,
         memory_bytes: u64,
         processes: u32,
     ) -> Vec<(PathBuf, String)> {
-        let memory = self.memory.join(number.to_string());
+        let mut files = self.memory_limits(number, memory_bytes);
         let pids = self.pids.join(number.to_string());
+        files.push((pids.join("pids.max"), processes.to_string()));
+        files
+    }
+
+    /// The same for memory alone. On v1 the swap file is there only with swap accounting.
+    pub(super) fn memory_limits(&self, number: u32, memory_bytes: u64) -> Vec<(PathBuf, String)> {
+        let memory = self.memory.join(number.to_string());
         let (limit, swap, no_swap) = match self.kind {
             Kind::V2 => ("memory.max", "memory.swap.max", 0),
             Kind::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", memory_bytes),
         };
-        let mut files = vec![
-            (memory.join(limit), memory_bytes.to_string()),
-            (pids.join("pids.max"), processes.to_string()),
-        ];
+        let mut files = vec![(memory.join(limit), memory_bytes.to_string())];
         let swap = memory.join(swap);
         if swap.exists() {
             // On v1 a group that is used again gets no more memory than it may have with swap.

@@ -38,8 +38,8 @@ fn res_8_a_guest_may_have_its_whole_memory_and_its_whole_disk() {
     let disk = "f = open('f', 'wb')\nfor _ in range(230): f.write(b'f' * (1 << 20))\nf.close()\n";
     let python = format!("{disk}x = b'a' * (115 << 20)\nprint('both')");
     check(&mut bench, "python", &python, "both");
-    let node = "const fs = await import('node:fs');\nfor (let i = 0; i < 23; i++) \
-                fs.appendFileSync('f', Buffer.alloc(10 << 20, 1));\n\
+    let node = "const fs = await import('node:fs');\nconst part = Buffer.alloc(10 << 20, 1);\n\
+                for (let i = 0; i < 23; i++) fs.appendFileSync('f', part);\n\
                 const x = Buffer.alloc(90 << 20, 1); console.log('both')";
     check(&mut bench, "node", node, "both");
     // A file that is mapped is on the disk, not in memory.

@@ -191,23 +191,21 @@ fn two_sessions_see_nothing_of_each_other() {
     }
 }
 
-/// Each waits in its file for the other, so one after the other would never end.
+/// The second is done while the first still runs, so they do not wait for each other.
 #[test]
 fn sessions_run_side_by_side() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let settings = format!("[files]\nallowed = [{:?}]\n", folder.path());
-    let seed = &mut Seed::with(&json!({}), &settings);
-    let mut waits = Vec::new();
-    for (mine, other) in [("a", "b"), ("b", "a")] {
-        let start = json!({"language": "bash", "working_dir": folder.path()});
+    let seed = &mut Seed::with(&json!({}), "");
+    let mut sent = Vec::new();
+    for code in ["sleep 5; echo first", "echo second"] {
+        let start = json!({"language": "bash"});
         let session = seed.done("start_session", &start)["session_id"].clone();
-        let code = format!("touch {mine}; until [ -e {other} ]; do sleep 0.05; done; echo met");
         let args = json!({"session_id": session, "code": code, "timeout_ms": 30_000});
-        waits.push(seed.client.send_call("send_to_session", &args));
+        sent.push(seed.client.send_call("send_to_session", &args));
     }
-    for id in waits {
-        assert_eq!(seed.wait(id)["stdout"], "met\n");
-    }
+    assert_eq!(seed.wait(sent[1])["stdout"], "second\n");
+    let is_first = |answer: &Value| answer["id"] == sent[0];
+    assert!(!seed.client.others.iter().any(is_first), "the first was done before");
+    assert_eq!(seed.wait(sent[0])["stdout"], "first\n");
 }
 
 #[test]
