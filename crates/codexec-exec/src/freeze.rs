@@ -154,6 +154,13 @@ impl Frozen {
         }
     }
 
+    /// Kills one of them, which does nothing more.
+    pub(crate) fn kill(&self, pid: i32) {
+        if let Some(member) = self.members.get(&pid) {
+            member.process.kill();
+        }
+    }
+
     fn is_since(&self, pid: i32, tick: u64, main: i32) -> bool {
         let mut next = pid;
         // Nobody is deeper than there are processes.

@@ -216,7 +216,7 @@ impl Run {
             processes.kill_since(kept.began, main);
             if !is_caught {
                 // While it stands still: it would go on with what follows.
-                self.handles.kill();
+                processes.kill(main);
             }
             return is_caught;
         }
