@@ -153,7 +153,10 @@ fn cfg_6_a_planted_or_changed_file_starts_nothing() {
     write_file(&checkout.project, ".mcp.json", &named("helper", &upstream(&["helper", "more"])));
     until_servers(&mut client, &[]);
     check_gone(&[(process, "helper".to_owned())]);
-    assert!(said(&mut client).contains("approval: helper;"));
+    until(&mut client, |client| match said(client) {
+        said if said.contains("approval: helper;") => Ok(()),
+        said => Err(said),
+    });
     let shown = checkout.approve(&["helper", "--yes"]);
     let changed =
         "server helper: its entry in PROJECT/.mcp.json:1 has changed\n\n    + args[3]: more\n";
