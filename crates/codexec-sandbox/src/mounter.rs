@@ -7,6 +7,7 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
@@ -38,7 +39,10 @@ enum Mounted {
 }
 
 /// The host's hold on the mounter. Dropping it ends the process.
-pub struct Mounter(ZygoteLink);
+///
+/// THREAT[FIL-10]: whoever asks keeps the link until the answer has come, so that nobody gets the
+/// directory that somebody else asked for.
+pub struct Mounter(Mutex<ZygoteLink>);
 
 /// Attributes of mounts, as the kernel numbers them.
 pub(crate) const READ_ONLY: u64 = 1;
@@ -49,14 +53,15 @@ const GUEST: u32 = 65_534;
 
 impl Mounter {
     pub fn start(program: &Path, role: &str) -> io::Result<Mounter> {
-        ZygoteLink::start(program, role).map(Mounter)
+        ZygoteLink::start(program, role).map(Mutex::new).map(Mounter)
     }
 
     /// Makes a detached, read-only mount of the directory. What is mounted below the directory is
     /// not part of it. Blocks.
     pub fn mount(&self, wanted: &Wanted) -> io::Result<OwnedFd> {
-        send(self.0.control(), wanted, &[])?;
-        match receive(self.0.control())? {
+        let link = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        send(link.control(), wanted, &[])?;
+        match receive(link.control())? {
             Some((Mounted::Done, mut mounts)) => {
                 mounts.pop().ok_or_else(|| io::ErrorKind::InvalidData.into())
             }

@@ -421,3 +421,24 @@ fn names_that_are_let_through_are_written() {
     assert_eq!(project.text(".venv/x.pth"), "1\n");
     assert!(!project.path("y.pth").exists());
 }
+
+/// THREAT[FIL-10]
+#[test]
+fn fil_10_many_runs_at_once_are_each_in_their_own_directory() {
+    let mut project = Project::new("");
+    let names: Vec<String> = (0..8).map(|n| format!("d{n}")).collect();
+    for name in &names {
+        project.write(&format!("{name}/name"), name);
+    }
+    for _ in 0..5 {
+        let mut sent = Vec::new();
+        for name in &names {
+            let dir = project.path(name);
+            let arguments = json!({"language": "bash", "code": "cat name", "working_dir": dir});
+            sent.push((name, project.client.send_call("execute_code", &arguments)));
+        }
+        for (name, id) in sent {
+            assert_eq!(project.client.wait_call(id).fine(), *name);
+        }
+    }
+}
