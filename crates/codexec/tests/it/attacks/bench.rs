@@ -338,8 +338,16 @@ impl Bench {
         rows(&self.state(), &sql).first().map_or(Value::Null, |row| row[0].clone())
     }
 
+    /// All files but those that the server makes in its own time: records, and what its waiting
+    /// workers need.
     fn state_files(&self) -> BTreeSet<PathBuf> {
-        files(self.client.home.path()).into_iter().map(|(path, _)| path).collect()
+        let own = ["logs", "owners", "packages"].map(|name| self.state().join(name));
+        let is_own = |path: &Path| {
+            own.iter().any(|folder| path.starts_with(folder))
+                || path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("codexec.db"))
+        };
+        let files = files(self.client.home.path()).into_iter().map(|(path, _)| path);
+        files.filter(|path| !is_own(path)).collect()
     }
 
     /// Standard error, and whatever else is written that is not the database.
