@@ -11,7 +11,7 @@ use super::{Form, Test, Verdict};
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
 pub(super) const JUMP_IF_EQUAL: u16 = 0x15;
-const JUMP_IF_AT_LEAST: u16 = 0x35;
+pub(super) const JUMP_IF_AT_LEAST: u16 = 0x35;
 pub(super) const JUMP_IF_ANY_BIT: u16 = 0x45;
 const RETURN: u16 = 0x06;
 

@@ -3,13 +3,12 @@
 use seccompiler::{BpfProgram, sock_filter};
 
 use super::filter::{
-    ALLOW, ARGUMENTS, JUMP_IF_ANY_BIT, JUMP_IF_EQUAL, MACHINE, NUMBER, end, load, machine, refuse,
+    ALLOW, ARGUMENTS, JUMP_IF_ANY_BIT, JUMP_IF_AT_LEAST, JUMP_IF_EQUAL, MACHINE, NUMBER, end, load,
+    machine, refuse,
 };
 use super::number;
 
-/// BPF_JMP | BPF_JGT | BPF_K.
-const JUMP_IF_GREATER: u16 = 0x25;
-const SMALL_BYTES: u32 = 16 << 10;
+pub(super) const SMALL_BYTES: u32 = 16 << 10;
 
 /// THREAT[RES-9]: pages of shared anonymous memory stay when they are unmapped or dropped with
 /// `MADV_DONTNEED`, and no file in `/proc` counts them then. Shared files still work: they lie in
@@ -30,7 +29,7 @@ pub(super) fn program() -> Option<BpfProgram> {
         load(ARGUMENTS + 8 + 4),
         jump(JUMP_IF_EQUAL, 0, 0, 2),
         load(ARGUMENTS + 8),
-        jump(JUMP_IF_GREATER, SMALL_BYTES, 0, 1),
+        jump(JUMP_IF_AT_LEAST, SMALL_BYTES + 1, 0, 1),
     ];
     program.extend(refuse(libc::EPERM));
     program.push(end(ALLOW));

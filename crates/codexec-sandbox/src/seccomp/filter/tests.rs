@@ -104,12 +104,17 @@ fn res_9_only_anonymous_memory_that_is_shared_is_refused() {
     let here = machine().expect("a machine that we know");
     let program = crate::seccomp::shared_memory::program().expect("a program");
     let mmap = crate::seccomp::number(libc::SYS_mmap);
-    let judge = |number, flags: i32| judged(&program, here, number, &[(3, flags.unsigned_abs())]);
+    let small = crate::seccomp::shared_memory::SMALL_BYTES;
+    let of_bytes = |bytes: u32, number, flags: i32| {
+        judged(&program, here, number, &[(1, bytes), (3, flags.unsigned_abs())])
+    };
+    let judge = |number, flags: i32| of_bytes(small + 1, number, flags);
     let (shared, private) = (libc::MAP_SHARED, libc::MAP_PRIVATE);
     for flags in [shared, libc::MAP_SHARED_VALIDATE] {
         assert_eq!(judge(mmap, flags | libc::MAP_ANONYMOUS), ERROR | 1);
         assert_eq!(judge(mmap, flags | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE), ERROR | 1);
         assert_eq!(judge(mmap, flags), ALLOW);
+        assert_eq!(of_bytes(small, mmap, flags | libc::MAP_ANONYMOUS), ALLOW);
     }
     assert_eq!(judge(mmap, private | libc::MAP_ANONYMOUS), ALLOW);
     assert_eq!(judge(mmap, private), ALLOW);
