@@ -305,7 +305,7 @@ impl Run {
             }
             heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
                 Heard::Written(stream, text, bytes) => {
-                    return self.accept_output(stream, text, bytes);
+                    return self.accept_written(stream, text, bytes);
                 }
                 Heard::Streams(out, err) => self.take_streams(out, err),
                 Heard::Ended(status) => self.died(status),

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_types::{
-    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Json, Language, Limit,
+    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Event, Json, Language, Limit,
     Outcome, Stream, Thrown, ThrownCode, ToGuest,
 };
 use tokio::time::Instant;
@@ -41,6 +41,9 @@ pub(super) struct Kept {
     /// What it has started, from when it was told to stop.
     stopped: Option<Stopped>,
     pub(super) earlier: Earlier,
+    /// Whether the output of the cell that runs is still on its way to us: until then, what we
+    /// have is an earlier cell's.
+    awaits_streams: bool,
     pub(super) over: Option<Over>,
     pub(super) late: Late,
     /// What its processes had used when the cell, or the time without one, began.
@@ -149,6 +152,9 @@ impl Run {
     /// entered gets the ends to write to beside the cell; a shell's init makes its own.
     fn fresh_streams(&mut self) -> std::io::Result<Vec<OwnedFd>> {
         if self.home.as_ref().is_none_or(|home| home.guest.is_none()) {
+            if let Some(kept) = &mut self.kept {
+                kept.awaits_streams = self.language == Language::Bash;
+            }
             return Ok(Vec::new());
         }
         let [(out, to_out), (err, to_err)] = [Output::with_sender()?, Output::with_sender()?];
@@ -162,6 +168,21 @@ impl Run {
         let out = std::mem::replace(&mut home.out, out);
         let err = std::mem::replace(&mut home.err, err);
         kept.earlier.push(out, err);
+        kept.awaits_streams = false;
+    }
+
+    /// Something was written to the output that we have.
+    pub(super) fn accept_written(
+        &mut self,
+        stream: Stream,
+        text: String,
+        bytes: u64,
+    ) -> Option<Event> {
+        if self.kept.as_ref().is_some_and(|kept| kept.awaits_streams) {
+            self.keep_late(stream, &text);
+            return None;
+        }
+        self.accept_output(stream, text, bytes)
     }
 
     /// Why the worker of a session is gone, if it is.
@@ -211,19 +232,22 @@ impl Run {
         if is_caught {
             processes.interrupt(main);
         }
-        if self.language == Language::Python {
-            // It is interrupted before it does anything else, or not at all.
+        let is_python = self.language == Language::Python;
+        if is_python && is_caught {
+            // It is interrupted before it does anything else.
             processes.kill_since(kept.began, main);
-            if !is_caught {
-                // While it stands still: it would go on with what follows.
-                processes.kill(main);
-            }
-            return is_caught;
+            return true;
         }
-        // Node ends what runs from another thread, and one that is not up yet reads its socket.
-        processes.resume(main);
+        if is_python {
+            // While it stands still: it would go on with what follows.
+            processes.kill(main);
+        } else {
+            // Node ends what runs from another thread; one that is not up yet reads its socket.
+            processes.resume(main);
+        }
+        // What cannot be interrupted stands still until it is killed.
         kept.stopped = Some(Stopped { processes, main, at: Instant::now() });
-        true
+        !is_python
     }
 
     /// A guest may wait for what was stopped; by now it is on its way to its end itself.
@@ -279,7 +303,7 @@ impl Run {
         let heard =
             [(Stream::Out, home.out.read_waiting()), (Stream::Err, home.err.read_waiting())];
         for (stream, (text, bytes)) in heard {
-            if let Some(event) = self.accept_output(stream, text, bytes) {
+            if let Some(event) = self.accept_written(stream, text, bytes) {
                 self.leftovers.push_back(event);
             }
         }

@@ -104,7 +104,8 @@ fn a_session_works_in_a_directory_of_the_users() {
         let working_dir = Some(FoundDir { path: path.clone(), device, inode, uid, gid });
         let opening = Request { working_dir, ..request(PYTHON, "") };
         let mut session = Session::with(workers, &policy, opening).await;
-        session.send("open('one', 'w').write(open('mine').read())").await;
+        let reply = session.send("open('one', 'w').write(open('mine').read())").await;
+        assert!(matches!(reply.outcome, Outcome::Returned(_)), "{reply:?}");
         let changes = session.run.changes(session.keep.path().join("1")).await;
         assert_eq!(changes.created.len(), 1, "{changes:?}");
         assert_eq!(std::fs::read_to_string(path.join("one")).expect("there"), "1");

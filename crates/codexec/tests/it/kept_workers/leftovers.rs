@@ -42,8 +42,9 @@ fn ses_8_a_process_that_bash_left_cannot_end_a_later_cell() {
                         2>/dev/null; done; sleep 0.02; done) >/dev/null 2>&1 &";
         let program = "export -f forge; bash -c 'while :; do forge; sleep 0.02; done' \
                        >/dev/null 2>&1 &";
-        // They may begin before the cell ends, and write into what is still theirs.
-        bash.send(&format!("{FORGE}{subshell}\n{program}\n")).await;
+        // They begin at once, and write to this cell's own output, too.
+        let reply = bash.send(&format!("{FORGE}{subshell}\n{program}\n")).await;
+        assert_eq!(reply.outcome, Outcome::Returned(Json::null()));
         for _ in 0..2 {
             let reply = bash.send(LONG_BASH).await;
             assert_eq!((reply.outcome, bash.run.is_over()), (exited(3), None));
@@ -313,9 +314,10 @@ fn ses_9_a_stopped_cell_races_with_its_own_end_and_loses_nothing() {
         for turn in 1..40_u64 {
             let code = "while :; do n=$((n + 1)); (:); /bin/true; echo $n >count; done";
             let with = With { wall: Duration::from_millis(20 + turn), ..With::default() };
+            let begun = std::time::Instant::now();
             let reply = bash.send_with(code, with).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{reply:?}");
-            assert_eq!(bash.run.is_over(), None);
+            assert_eq!(bash.run.is_over(), None, "{turn} {:?} {reply:?}", begun.elapsed());
             let seen =
                 bash.send("cat count; pgrep -r S,R,D,T -c true; sleep 0.01; cat count").await.out;
             let lines: Vec<&str> = seen.lines().collect();
