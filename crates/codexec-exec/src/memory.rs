@@ -13,6 +13,9 @@ use codexec_sandbox::{MemoryGauge, used_bytes};
 
 pub(crate) use guard::{Guard, Guarded};
 
+/// How often in a row processes must be counted over the limit before their guest is stopped.
+const CONFIRMATIONS: usize = 3;
+
 /// Measures the memory of one guest: all its processes together, without its disk, and without
 /// what every guest of its language has from the start.
 pub(crate) struct Meter {
@@ -75,15 +78,21 @@ impl Meter {
     pub(super) fn is_over(&self, limit_bytes: u64) -> bool {
         match &self.counted {
             Counted::ByGroup(_) => self.held_bytes() > limit_bytes,
-            Counted::ByProcess(roots) if processes::is_alone(roots) => {
-                self.held_bytes() > limit_bytes
-            }
-            // What the zygote has in common with all guests is divided among them.
+            // Processes come and go while they are counted, so one of them may be counted twice.
             Counted::ByProcess(roots) => {
-                let held = |disk_bytes| processes::held_bytes_exactly(roots, disk_bytes);
-                self.without_disk(held) > limit_bytes
+                (0..CONFIRMATIONS).all(|_| self.held_by_processes(roots) > limit_bytes)
             }
         }
+    }
+
+    fn held_by_processes(&self, roots: &[i32]) -> u64 {
+        self.without_disk(|disk_bytes| {
+            match processes::held_bytes_if_alone(roots, disk_bytes) {
+                Some(alone) => alone.saturating_sub(self.at_start_bytes),
+                // What the zygote has in common with all guests is divided among them.
+                None => processes::held_bytes_exactly(roots, disk_bytes),
+            }
+        })
     }
 
     pub(super) fn has_group(&self) -> bool {

@@ -26,25 +26,29 @@ pub(super) fn held_bytes(roots: &[i32], disk_bytes: u64) -> u64 {
     total(all, roots, disk_bytes)
 }
 
+/// Returns what a tree holds if it is only the processes that the guest was started with.
+pub(super) fn held_bytes_if_alone(roots: &[i32], disk_bytes: u64) -> Option<u64> {
+    let all = tree(roots);
+    let is_alone = all.len() <= roots.len().max(2);
+    is_alone.then(|| {
+        total(all.into_iter().map(|pid| held(&about(pid, "status"))), roots, disk_bytes)
+    })
+}
+
 /// Returns what a tree holds, with common memory counted once.
 pub(super) fn held_bytes_exactly(roots: &[i32], disk_bytes: u64) -> u64 {
-    let mut seen: Vec<(i32, Held)> = Vec::new();
+    let mut seen: Vec<i32> = Vec::new();
     let mut all = Vec::new();
     for pid in tree(roots) {
-        let status = held(&about(pid, "status"));
         // Between `vfork` and `exec` a child is another thread of its parent's memory.
-        let is_seen = |(other, same): &(i32, Held)| *same == status && shares_memory(*other, pid);
-        if status.own_bytes > 0 && !seen.iter().any(is_seen) {
-            seen.push((pid, status));
-            all.push(share(&about(pid, "smaps_rollup"), page_tables(pid)).unwrap_or(status));
+        if !seen.iter().any(|other| shares_memory(*other, pid)) {
+            seen.push(pid);
+            let shared = share(&about(pid, "smaps_rollup"), page_tables(pid));
+            // A child that has ended since the tree was read holds nothing.
+            all.push(shared.unwrap_or_else(|| held(&about(pid, "status"))));
         }
     }
     total(all.into_iter(), roots, disk_bytes)
-}
-
-/// Returns true if a guest has only the processes that it was started with.
-pub(super) fn is_alone(roots: &[i32]) -> bool {
-    tree(roots).len() <= roots.len().max(2)
 }
 
 fn total(all: impl Iterator<Item = Held>, roots: &[i32], disk_bytes: u64) -> u64 {
