@@ -74,8 +74,9 @@ impl Mounter {
 /// Serves the host until it is gone.
 pub fn serve_mounter(control: &OwnedFd) -> io::Result<()> {
     let ready = own_mounts();
+    let mut owners = Owners::default();
     while let Some((wanted, _)) = receive::<Wanted>(control.as_fd())? {
-        match ready.and_then(|()| detached(&wanted)) {
+        match ready.and_then(|()| detached(&wanted, &mut owners)) {
             Ok(mount) => send(control.as_fd(), &Mounted::Done, &[mount.as_fd()])?,
             Err(errno) => {
                 let failed = Mounted::Failed(errno.desc().to_owned());
@@ -97,18 +98,41 @@ fn own_mounts() -> Result<(), Errno> {
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing)
 }
 
-fn detached(wanted: &Wanted) -> Result<OwnedFd, Errno> {
+/// The user namespaces that map owners, the newest last: most directories are of one owner, and
+/// making a namespace takes longer than all the rest.
+#[derive(Default)]
+struct Owners(Vec<((u32, u32), OwnedFd)>);
+
+impl Owners {
+    const MAX: usize = 16;
+
+    fn mapping(&mut self, owner: (u32, u32)) -> Result<&OwnedFd, Errno> {
+        let at = match self.0.iter().position(|(known, _)| *known == owner) {
+            Some(at) => at,
+            None => {
+                if self.0.len() >= Owners::MAX {
+                    self.0.remove(0);
+                }
+                self.0.push((owner, mapping(owner)?));
+                self.0.len() - 1
+            }
+        };
+        self.0.get(at).map(|(_, users)| users).ok_or(Errno::EINVAL)
+    }
+}
+
+fn detached(wanted: &Wanted, owners: &mut Owners) -> Result<OwnedFd, Errno> {
     let directory = open(&wanted.path)?;
     let found = fstat(&directory)?;
     // THREAT[FIL-1]: what was judged is what is mounted, whatever happened in between.
     if (found.st_dev, found.st_ino) != (wanted.device, wanted.inode) {
         return Err(Errno::ESTALE);
     }
-    let owner = wanted.owner.map(|(user, group)| mapping(user, group)).transpose()?;
+    let users = wanted.owner.map(|owner| owners.mapping(owner)).transpose()?;
     let tree = sys::clone_tree(directory.as_fd(), false)?;
     let set = READ_ONLY | NO_SETUID | NO_DEVICES;
     let set = |users| sys::set_attributes(tree.as_fd(), set, users, false);
-    match &owner {
+    match users {
         // A file system that cannot map owners shows them as they are.
         Some(users) if set(Some(users.as_fd())).is_ok() => {}
         Some(_) | None => set(None)?,
@@ -122,7 +146,7 @@ fn open(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// A user namespace in which the owner's files are the guest's.
-fn mapping(user: u32, group: u32) -> Result<OwnedFd, Errno> {
+fn mapping((user, group): (u32, u32)) -> Result<OwnedFd, Errno> {
     let (held, hold) = nix::unistd::pipe()?;
     let sys::Cloned::Parent { pid, pidfd } = sys::clone_into(libc::CLONE_NEWUSER)? else {
         drop(hold);

@@ -61,21 +61,32 @@ struct Row {
     note: String,
 }
 
+/// The groups of rows. `cargo bench -- languages directory` measures two of them.
+const GROUPS: [(&str, fn(&mut Bench)); 11] = [
+    ("startup", Bench::startup),
+    ("executions", Bench::executions),
+    ("asks", Bench::asks),
+    ("refusals", Bench::refusals),
+    ("calls", Bench::calls),
+    ("throughput", Bench::throughput),
+    ("memory", Bench::memory),
+    ("sessions", Bench::sessions),
+    ("languages", Bench::languages),
+    ("directory", Bench::directory),
+    ("others", Bench::others),
+];
+
 fn main() {
     let has = |flag: &str| std::env::args().any(|argument| argument == flag);
     let rounds = if has("--test") { 2 } else { 200 };
     let mut bench = Bench { rounds, rows: Vec::new() };
-    bench.startup();
-    bench.executions();
-    bench.asks();
-    bench.refusals();
-    bench.calls();
-    bench.throughput();
-    bench.memory();
-    bench.sessions();
-    bench.languages();
-    bench.directory();
-    bench.others();
+    let chosen: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for (name, measure) in GROUPS {
+        if chosen.is_empty() || chosen.iter().any(|chosen| chosen == name) {
+            measure(&mut bench);
+        }
+    }
     bench.print(has("--json"));
 }
 
