@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the clock of one run may stand still in all.
+/// Maximum total time for which the clock of one run may be paused.
 const STOPPED_AT_MOST: Duration = Duration::from_secs(60 * 60);
 
-/// The wall clock of a run. It stands still while a human is asked something.
+/// The wall clock of a run. Paused while the guest waits for a human.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     deadline: Instant,
@@ -18,7 +18,7 @@ impl Clock {
         Clock { deadline, stopped: None, may_stop_for: STOPPED_AT_MOST }
     }
 
-    /// When the time is up, as far as can be told now.
+    /// Returns the current deadline; while paused, the latest possible one.
     pub(crate) fn deadline(&self) -> Instant {
         match self.stopped {
             Some(_) => self.deadline + self.may_stop_for,

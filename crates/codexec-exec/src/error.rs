@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use codexec_sandbox::Broken;
 
-/// Why a run did not start. After the start it cannot fail any more, it can only end.
+/// Why a run did not start. After the start a run cannot fail, it can only end.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     #[error("all {cap} workers are busy and {queued} requests wait; try again in {} s", .retry_after.as_secs())]
@@ -19,7 +19,7 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    /// Stable word for clients and metrics: a closed set, frozen by a test.
+    /// Returns a stable word for clients and metrics: a closed set, pinned by a test.
     pub fn code(&self) -> &'static str {
         match self {
             ExecError::Busy { .. } => "BUSY",

@@ -1,8 +1,7 @@
-//! Files that guests write: what they left in a workspace of their own, and what of it goes into
-//! a directory of the user's.
+//! Files that guests write: collected from their own workspace, or committed to a user's directory.
 //!
-//! Invariant: no path that a guest could change is followed. Everything is opened beneath a
-//! descriptor, without links, and looked at before it is read.
+//! Invariant: no path that a guest could change is followed. Every file is opened beneath a
+//! directory descriptor, without following links, and checked before it is read.
 
 mod commit;
 mod held_back;

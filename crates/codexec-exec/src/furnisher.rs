@@ -1,4 +1,4 @@
-//! Showing something to a guest that runs already.
+//! Mounts package directories in a guest that is already running.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::session::{PACKAGES, mount_read_only};
 use crate::zygote::blocking;
 use crate::{ExecError, Run};
 
-/// The way to a running guest's view of files, from outside of it. Cheap to clone.
+/// A handle to a running guest's mount namespace. Cheap to clone.
 #[derive(Clone)]
 pub struct Furnisher(Arc<Ways>);
 
@@ -23,8 +23,8 @@ struct Ways {
 }
 
 impl Furnisher {
-    /// Shows the guest a folder of packages, read-only, where sessions have theirs; also what is
-    /// put there later.
+    /// Mounts a packages directory read-only in the guest, at the path that sessions use. Files
+    /// that are added to it later are visible too.
     pub async fn show_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
         let mount = mount_read_only(&self.0.machine, folder).await?;
         let ways = Arc::clone(&self.0);
@@ -37,7 +37,7 @@ impl Furnisher {
 }
 
 impl Run {
-    /// The way to the guest's files. `None` for guests that have none, or no packages.
+    /// Returns a handle to mount packages. `None` for guests without files or without packages.
     pub fn furnisher(&mut self) -> Option<Furnisher> {
         let (machine, zygote) = self.behind()?;
         let (user, mounts) = self.home_mut()?.namespaces()?.ok()?;

@@ -1,4 +1,4 @@
-//! Finding the user's interpreters, and what a guest has to see of the machine to run them.
+//! Finds the user's interpreters, and the files of the machine that guests need to run them.
 
 mod node;
 mod python;
@@ -19,14 +19,14 @@ pub(crate) struct Interpreter {
     pub(crate) launch: Launch,
     pub(crate) first: First,
     pub(crate) python: Option<PythonZygote>,
-    /// Where its packages for everybody are kept.
+    /// The directory of the packages that all guests of the language share.
     pub(crate) packages: Option<PathBuf>,
-    /// For people: which one, and its version.
+    /// The path and version, for people.
     pub(crate) name: String,
 }
 
-/// The languages, each with what runs it or why nothing does. Starts interpreters: not for the
-/// path of a request.
+/// Returns every language with its interpreter, or the reason why there is none. Starts
+/// interpreters, so it must not be called while serving a request.
 pub fn interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
     let about = |language| {
         let found = match Engine::of(language) {
@@ -59,24 +59,27 @@ fn bash(settings: &Settings) -> Result<Interpreter, ExecError> {
     Ok(Interpreter { launch: launch(settings, room), first, python: None, packages: None, name })
 }
 
-/// What is the same for all programs.
+/// Returns the launch options that all programs share.
 fn launch(settings: &Settings, room: Room) -> Launch {
     let limits = settings.limits;
     let rlimits = Rlimits {
-        // Engines reserve far more than they use; the whole tree's memory is watched instead.
+        // Engines reserve far more address space than they use; the memory of the whole tree is
+        // limited instead.
         address_space_bytes: None,
         stack_bytes: 8 << 20,
         open_files: limits.open_files.into(),
-        // More than the group of a slot allows, which can tell that it was met.
+        // More than the slot's cgroup allows, because only the cgroup reports that the limit was
+        // reached.
         processes: Some(u64::from(limits.processes) + 8),
-        // Each process on its own; the whole tree is watched, and the watch is to be first.
+        // Applies to each process; the host limits the whole tree, and should be the first to
+        // notice.
         cpu_s: Some(limits.cpu.as_secs() + 1),
         file_bytes: limits.disk_bytes,
     };
     Launch::programs(room, rlimits, settings.lowered.clone())
 }
 
-/// System programs and libraries, and nothing of the user's but what is named.
+/// System programs and libraries. Files of the user are shown only if they are added by name.
 const SHOWN: &[&str] = &[
     "/usr",
     "/bin",
@@ -104,7 +107,7 @@ const WRITTEN: &[(&str, &str)] = &[
     ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 ];
 
-/// Where our own files are in a room.
+/// The directory of our own files in the rootfs.
 const OURS: &str = "/opt/codexec";
 
 fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
@@ -122,7 +125,7 @@ fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
     }
 }
 
-/// THREAT[LEAK-2]: a guest's environment is made here and nowhere else.
+/// THREAT[LEAK-2]: the only place where a guest's environment is made.
 fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String, String)> {
     let usual = "/opt/codexec/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
     let path = match first_on_path {
@@ -137,8 +140,8 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
     environment
 }
 
-/// Shows the packages that are installed for everybody, if there are any: guests can read where
-/// a mount comes from. Where they are kept.
+/// Adds the shared packages to the rootfs and returns their directory. Without packages nothing is
+/// mounted, because guests can read the source path of a mount.
 fn show_packages(settings: &Settings, name: &str, room: &mut Room) -> Option<PathBuf> {
     let root = settings.packages.home.as_ref()?.join(name);
     let folder = Folder::at(&root);
@@ -158,8 +161,9 @@ pub(crate) fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
     candidates.chain([Path::new("/usr/bin").join(name)]).find(|path| path.is_file())
 }
 
-/// THREAT[CFG-8]: an interpreter is asked about itself outside of the sandbox, so it must not come
-/// from where guests write.
+/// Refuses an interpreter from a directory that guests can write to.
+///
+/// THREAT[CFG-8]: an interpreter is started outside the sandbox to query its version and paths.
 pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), ExecError> {
     match guest_directory(program, settings) {
         None => Ok(()),
@@ -177,7 +181,8 @@ fn guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> 
     settings.guest_paths.directory_of(&whole, &|link| std::fs::read_link(link).ok())
 }
 
-/// A program that is not among the system's has to be shown by itself.
+/// Returns the program itself if it is outside the system directories and has to be shown
+/// separately.
 pub(crate) fn outside_usr(program: &Path) -> Vec<PathBuf> {
     let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
     if is_system { Vec::new() } else { vec![program.to_owned()] }

@@ -1,7 +1,7 @@
-//! Turn an admitted request into a run of events.
+//! Turns an admitted request into a [`Run`] of events.
 //!
-//! Invariant: this crate never calls anybody back. A [`Run`] yields events and takes answers;
-//! where tools live and who asked is not known here.
+//! Invariant: this crate never calls back into its caller. A [`Run`] yields events and takes
+//! answers; it does not know where tools live or who sent the request.
 
 mod clock;
 mod engine;

@@ -1,5 +1,5 @@
-//! The host's side of `shim/python/zygote.py`: a warm interpreter that is not ours forks guests
-//! into workers that are.
+//! The host's side of `shim/python/zygote.py`: a warm Python interpreter that forks guests into
+//! workers.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -17,23 +17,23 @@ use crate::ExecError;
 use crate::interpreter::PythonZygote;
 use crate::slot::{Purpose, timed_out};
 
-/// Importing what is to be there from the start may take long, the first time.
+/// Importing the preloaded modules may take long the first time.
 const WARM_UP: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_secs(10);
 
-/// A warm interpreter.
+/// The warm interpreter.
 pub(crate) struct WarmZygote(UnixDatagram);
 
-/// A fork of it that belongs to one slot.
+/// A fork of the warm interpreter that belongs to one slot and forks its guests.
 pub(crate) struct Nursery {
     socket: UnixDatagram,
-    /// Its process id on the host.
+    /// The process id on the host.
     pub(crate) pid: i32,
 }
 
-/// A guest that was forked.
+/// A guest that a nursery has forked.
 pub(crate) struct Born {
-    /// Made by the guest's parent, so that it is the guest's and no later process's.
+    /// Opened by the guest's parent, so it cannot refer to a later process with the same id.
     pub(crate) pidfd: OwnedFd,
 }
 
@@ -60,7 +60,7 @@ impl WarmZygote {
         python: &PythonZygote,
     ) -> Result<WarmZygote, ExecError> {
         let socket = socket(link.start_program(python.command.clone())?)?;
-        // A program whose walls do not stand has said so, and is gone.
+        // Fails if the program could not be confined; its report is then read below.
         let _ = send_packet(socket.as_fd(), &python.message, &[]);
         match timeout(WARM_UP, hear(&socket)).await.map_err(|_| timed_out())?? {
             Said::Ready => Ok(WarmZygote(socket)),
@@ -86,8 +86,8 @@ impl WarmZygote {
 }
 
 impl Nursery {
-    /// Forks a guest with these as its socket and output, into the worker whose namespaces and
-    /// rules these are.
+    /// Forks a guest with these descriptors as its socket and output, into the namespaces and the
+    /// seccomp rules of the worker.
     pub(crate) async fn fork(
         &self,
         purpose: Purpose,
@@ -112,7 +112,8 @@ impl Nursery {
         }
     }
 
-    /// Waits until the guest's first process has ended: how, and what it used. Cancel-safe.
+    /// Waits until the guest's first process has exited. Returns its wait status and usage.
+    /// Cancel-safe.
     pub(crate) async fn ended(&self) -> io::Result<(i32, Exit)> {
         match hear(&self.socket).await? {
             Said::Ended(Ended { status, cpu_us, peak_bytes }) => {
@@ -124,7 +125,7 @@ impl Nursery {
 }
 
 impl Born {
-    /// Its process id on the host, unless it is gone.
+    /// Returns the process id on the host, unless the guest has exited.
     pub(crate) fn pid(&self) -> Option<i32> {
         process_id(self.pidfd.as_fd())
     }

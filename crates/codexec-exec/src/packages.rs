@@ -1,9 +1,9 @@
-//! Packages of pip and npm, for one session or for everybody.
+//! Packages of pip and npm, for one session or for all guests.
 //!
-//! An installer is a guest like any other: it runs in a sandbox of its own and writes to a bounded
-//! file system that goes away with it. Beside a guest's walls it has one way out, a proxy of ours
-//! that leads to the configured index and nowhere else. What it leaves is copied out by the host
-//! when nothing of it lives any more, and takes its place at once or not at all.
+//! An installer is a guest like any other: it runs in a sandbox of its own, and writes to a bounded
+//! file system that is deleted with it. In addition, it can reach a proxy of ours that connects to
+//! the configured index and nothing else. After the installer is dead, the host copies its files
+//! out and publishes them atomically.
 
 mod address;
 mod chatter;
@@ -47,19 +47,19 @@ pub use error::PackageError;
 pub(crate) use folder::Folder;
 pub use settings::{Pattern, Settings, VARIABLES};
 
-/// How many installs there may be at once: each holds its files in memory while it runs.
+/// Maximum number of concurrent installs: each holds its files in memory while it runs.
 const MAX_INSTALLS: usize = 2;
-/// How often it is looked whether another server's install is done.
+/// Interval between two attempts to take the lock of another server's install.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an install may take to put its files where they belong.
+/// How long to wait for an install that is publishing its files.
 const LAST_STEP: Duration = Duration::from_secs(10);
-/// What is shown of an installer's own words.
+/// Maximum bytes of installer output in a result.
 const OUTPUT_BYTES: usize = 16 << 10;
 const MAX_FILES: u64 = 100_000;
-/// A longer list of versions is not worth its weight.
+/// A longer list of constraints is not passed to the installer.
 const CONSTRAINTS_BYTES: usize = 16 << 10;
 
-/// Installs packages and knows which are there. Cheap to clone.
+/// Installs packages and lists the installed ones. Cheap to clone.
 #[derive(Clone)]
 pub struct Packages(Arc<All>);
 
@@ -73,23 +73,23 @@ struct All {
     installs: Semaphore,
 }
 
-/// Whom packages are for.
+/// The guests that packages are installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     Everybody,
-    /// A session, by a folder of its own; see [`Packages::folder_for_session`].
+    /// A session, given by its folder; see [`Packages::folder_for_session`].
     Session(&'a Path),
 }
 
-/// A package that is there now.
+/// The result of an install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     pub package: String,
-    /// As its own files say.
+    /// As stated in the package's own files.
     pub version: String,
-    /// What it brought along: names and versions.
+    /// Names and versions of the dependencies that were installed with it.
     pub also: Vec<(String, String)>,
-    /// The end of what the installer said.
+    /// The end of the installer's output.
     pub output: String,
 }
 
@@ -106,14 +106,14 @@ impl Packages {
         }))
     }
 
-    /// Makes the folder of a session below `root`. What is given back is for [`Workers::open`],
-    /// `root` is for [`Target::Session`]. Blocks.
+    /// Creates the packages folder of a session below `root`. The returned path is for
+    /// [`Workers::open`]; `root` is for [`Target::Session`]. Blocks.
     pub fn folder_for_session(root: &Path) -> io::Result<PathBuf> {
         Folder::at(root).shown()?.canonicalize()
     }
 
-    /// Removes the folder of a session or of an execution, with the packages in it. An install
-    /// that is just putting its files there is waited for.
+    /// Removes the packages folder of a session or an execution. Waits for an install that is
+    /// publishing files there.
     pub async fn remove_folder(root: &Path) -> io::Result<()> {
         let folder = Folder::at(root);
         let until = Instant::now() + LAST_STEP;
@@ -127,8 +127,8 @@ impl Packages {
         tokio::task::spawn_blocking(remove).await.map_err(io::Error::other)?
     }
 
-    /// Installs one package with all that it needs. `progress` hears what the installer says, a
-    /// line at a time.
+    /// Installs a package with its dependencies. `progress` is called with each line of the
+    /// installer's output.
     pub async fn install(
         &self,
         package: &PackageName,
@@ -166,13 +166,13 @@ impl Packages {
         let mut done = done.map_err(crate::ExecError::from)??;
         done.output = done.output.replace(&password, &shown);
         if is_first {
-            // Rooms show no packages where there are none.
+            // The mount for shared packages is missing in rootfs trees that were built without any.
             self.0.workers.0.pool(Engine::of(package.language())).renew();
         }
         Ok(done)
     }
 
-    /// The packages that were installed there: names and versions.
+    /// Returns the names and versions of the installed packages.
     pub async fn installed(
         &self,
         language: Language,
@@ -183,8 +183,8 @@ impl Packages {
         Ok(found.into_iter().map(|dist| (dist.name, dist.version)).collect())
     }
 
-    /// Which of these a guest would not find: neither its session nor everybody has them, nor the
-    /// interpreter itself.
+    /// Returns the packages that a guest could not import: neither its session, nor the shared
+    /// packages, nor the interpreter has them.
     pub async fn missing(
         &self,
         packages: &[PackageName],
@@ -244,7 +244,7 @@ impl Packages {
         }
     }
 
-    /// Runs the installer until it succeeds, or has said why not.
+    /// Runs the installer, and explains its failure.
     async fn fetch(
         &self,
         ready: &Ready,
@@ -268,7 +268,7 @@ impl Packages {
             !ran.is_success && matches!(failure, Failure::Conflict | Failure::NoVersion)
         };
         if wish.is_constrained && is_stuck(&ran) {
-            // What is there already has to give way, as it does everywhere else.
+            // Without constraints, installed packages may be upgraded, as with a plain pip.
             wish.is_constrained = false;
             ran = ready.run(&self.0.machine, &wish, None, caller).await?;
         }
@@ -279,7 +279,7 @@ impl Packages {
     }
 }
 
-/// What an installer has left, on its way to where guests see it.
+/// The files of a finished install, on their way to the packages folder.
 struct Kept {
     folder: Folder,
     lock: Lock,
@@ -303,7 +303,7 @@ impl Kept {
             let is_same = |old: &Dist| old.key == dist.key && old.version == dist.version;
             !before.iter().any(is_same)
         };
-        // THREAT[PKG-4]: a list holds for what came along, too.
+        // THREAT[PKG-4]: the deny list applies to dependencies, too.
         let judge = |dists: &[Dist]| {
             let name = |dist: &&Dist| PackageName::parse(language, &dist.name);
             let is_denied = |dist: &&Dist| name(dist).is_ok_and(|name| settings.denies(&name));
@@ -347,7 +347,7 @@ impl Kept {
     }
 }
 
-/// The npm packages that were asked for before: they are there afterwards, too.
+/// Returns the npm packages that were installed on request before and have to be kept.
 fn others(folder: &Folder, package: &PackageName) -> BTreeMap<String, String> {
     if package.language() != Language::Node {
         return BTreeMap::new();
@@ -358,7 +358,7 @@ fn others(folder: &Folder, package: &PackageName) -> BTreeMap<String, String> {
     folder.wanted().into_iter().filter(is_other).collect()
 }
 
-/// The versions that are there: a package that comes along stays what others have it as.
+/// Returns the installed versions as constraints, so that a dependency keeps its version.
 fn constraints(tool: &Tool, package: &PackageName, before: &[Dist]) -> Option<String> {
     if matches!(tool, Tool::Npm { .. }) {
         return None;

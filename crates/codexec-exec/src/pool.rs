@@ -1,4 +1,4 @@
-//! Slots of one engine that wait for guests.
+//! The pool of waiting slots of one engine.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,30 +15,30 @@ use crate::slot::{Busy, Slot};
 use crate::zygote::{Zygote, blocking};
 use crate::{ExecError, Settings};
 
-/// How long a slot beyond the warm ones waits for a guest.
+/// How long a slot beyond the warm ones stays open without a guest.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// What all pools share.
+/// State that all pools share.
 pub(crate) struct Machine {
     pub(crate) settings: Settings,
     cgroups: OnceCell<Result<Cgroups, Missing>>,
     mounter: OnceCell<Arc<Mounter>>,
-    /// Ends guests that hold too much memory.
+    /// Kills guests that hold too much memory.
     pub(crate) guard: Guard,
-    /// No worker is wanted any more.
+    /// Set at shutdown: a slot that cannot be refilled is then no error.
     is_closed: AtomicBool,
 }
 
 pub(crate) struct Pool {
     engine: Engine,
     machine: Arc<Machine>,
-    /// Replaced by an empty one when the zygote has failed.
+    /// Replaced by an empty cell when the zygote has failed.
     zygote: Mutex<Arc<OnceCell<Zygote>>>,
-    /// Each with the time it began to wait. The one that has waited longest is used first: a new
+    /// Each slot with the time it became idle. The longest idle slot is used first, because a new
     /// one may still be warming up.
     idle: Mutex<VecDeque<(Slot, Instant)>>,
     is_trimming: AtomicBool,
-    /// Counts the renewals; slots of an earlier time are not used again.
+    /// Incremented by `renew`. Slots of an earlier generation are not reused.
     time: AtomicU64,
 }
 
@@ -60,7 +60,7 @@ impl Machine {
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
-    /// Removes the cgroups, if there are any, and ends what is in them.
+    /// Removes the cgroups, if there are any, and kills the processes in them.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         if let Some(Ok(cgroups)) = self.cgroups.get() {
@@ -99,7 +99,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Sessions have no permit: they are counted elsewhere.
+    /// Sessions pass no permit: the server bounds their number itself.
     pub(crate) fn hold(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Hold {
         Hold { pool: Arc::clone(self), _permit: permit }
     }
@@ -115,7 +115,7 @@ impl Pool {
         }
     }
 
-    /// What guests find in their room has changed: the next ones get new rooms.
+    /// Drops the zygote and all idle slots, because the rootfs that guests get has changed.
     pub(crate) fn renew(&self) {
         self.time.fetch_add(1, Ordering::Relaxed);
         *lock(&self.zygote) = Arc::default();
@@ -142,7 +142,7 @@ impl Pool {
         let zygote = lock(&self.zygote).clone();
         let opened = self.open_in(&zygote).await.map(|slot| slot.of(time));
         if let Err(ExecError::Start(_)) = &opened {
-            // Whatever is wrong with it, the next one is a new one.
+            // A zygote that failed is replaced, whatever the cause.
             let mut current = lock(&self.zygote);
             if Arc::ptr_eq(&current, &zygote) {
                 *current = Arc::default();
@@ -171,7 +171,7 @@ impl Pool {
     }
 }
 
-/// A run's place among all guests, and the pool that its slot goes back to.
+/// A run's permit, and the pool that its slot returns to.
 pub(crate) struct Hold {
     pool: Arc<Pool>,
     _permit: Option<OwnedSemaphorePermit>,
@@ -186,12 +186,13 @@ impl Hold {
         &self.pool.machine.guard
     }
 
-    /// Puts a fresh worker into the slot, off the path of the answer.
+    /// Puts a fresh worker into the slot, in the background, so that the reply does not wait for
+    /// it.
     ///
-    /// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.
+    /// THREAT[LEAK-1]: only the slot is reused; the worker served one guest and is dead.
     pub(crate) fn give_back(&self, busy: Busy) {
         let pool = Arc::clone(&self.pool);
-        // Ends by itself: every step of it is bounded.
+        // Not awaited: every step of the refill has a timeout.
         tokio::spawn(async move {
             match busy.refill().await {
                 Ok(slot) => pool.keep(slot),
@@ -202,13 +203,13 @@ impl Hold {
     }
 }
 
-/// Nothing under these locks can be left half done.
+/// Ignores poisoning: no critical section here can leave the data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// After a rush, closes the slots that nobody has needed for a while. Ends when only the warm
-/// ones are left, or the pool is gone.
+/// Closes the slots that have been idle for a while after a burst. Ends when only the warm slots
+/// are left, or when the pool is dropped.
 async fn trim(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(LINGER).await;

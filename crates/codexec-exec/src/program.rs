@@ -1,4 +1,4 @@
-//! Workers for programs: how one is made, and what the host holds of it.
+//! Workers for programs (Python, Bash, Node): how they are made, and what the host holds of them.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -22,64 +22,64 @@ use crate::slot::{
     Furnishing, Handles, Keeper, NotMounted, Purpose, STEP, Worker, babble, timed_out,
 };
 
-/// How long an interpreter may take to start.
+/// Timeout for an interpreter to start.
 const READY: Duration = Duration::from_secs(30);
 
-/// How the workers of a slot are made.
+/// Makes the workers of a slot.
 pub(crate) struct Programs {
     first: First,
 }
 
-/// What the host holds of a worker for programs, beside the guest's socket.
+/// The host's handles of a worker for programs, besides the guest's socket.
 pub(crate) struct Home {
     pub(crate) init: Init,
     pub(crate) out: Output,
     pub(crate) err: Output,
-    /// The directory that the guest works in. It outlives the worker.
+    /// The guest's working directory. It outlives the worker.
     pub(crate) workspace: OwnedFd,
-    /// The guest's first process, where it is to be interrupted by itself and not by init.
+    /// The guest's first process, if the host interrupts it directly and not through init.
     pub(crate) guest: Option<OwnedFd>,
-    /// Where a guest that fetches asks us to.
+    /// The socket on which a guest that installs packages connects to the proxy.
     pub(crate) listener: Option<OwnedFd>,
-    /// What a process that entered from outside has used.
+    /// The usage of a process that entered the worker from outside.
     pub(crate) used: Option<Exit>,
     pub(crate) meter: Arc<Meter>,
-    /// Where the worker can be given a directory of the user's; `None` for a guest that fetches.
+    /// Where a user's directory can be mounted; `None` for a guest that installs packages.
     entrance: Option<Entrance>,
     /// The worker's overlay, if it has one.
     overlay: Option<Mounted>,
-    /// The directory that holds the upper layers of the overlay, `upper-0` and its successors.
-    /// They outlive the worker.
+    /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
+    /// worker.
     pub(crate) layers: Option<OwnedFd>,
 }
 
-/// What a keeper needs to mount something in a worker.
+/// The descriptors that a keeper needs to mount something in a worker.
 struct Entrance {
     user: OwnedFd,
     mounts: OwnedFd,
     place: OwnedFd,
 }
 
-/// An overlay as a worker has it.
+/// The overlay of a worker.
 struct Mounted {
     overlay: Overlay,
-    /// The mount namespace in which its layers are mounted.
+    /// The mount namespace in which the layers are mounted.
     stage: OwnedFd,
     is_at_real_path: bool,
 }
 
-/// The way to a worker's first process.
+/// The connection to a worker's init.
 pub(crate) struct Init {
     socket: UnixDatagram,
-    /// Heard while something else was looked for.
+    /// The end of the guest, if it was received while waiting for something else.
     ended: Option<i32>,
 }
 
-/// What a worker's first process says of its guest.
+/// A message of init about its guest.
 pub(crate) enum GuestNews {
-    /// The first process of the guest has ended; its wait status.
+    /// The guest's first process has exited with this wait status.
     Ended(i32),
-    /// The output and error of a cell that begins.
+    /// The stdout and stderr of a cell that starts.
     Streams(Output, Output),
 }
 
@@ -101,7 +101,7 @@ impl Programs {
         }
         let (out_sender, out) = pipe::pipe()?;
         let (err_sender, err) = pipe::pipe()?;
-        // The guest's own ends block as anybody's standard output does.
+        // The guest's ends block, like ordinary stdio.
         let theirs: [OwnedFd; 3] =
             [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
         let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
@@ -153,7 +153,7 @@ impl Programs {
             layers: None,
         };
         let mut worker = Worker { socket, handles, home: Some(home), roots };
-        // Nobody but the guest holds its ends now, so its end is seen.
+        // Only the guest holds its ends now, so the host sees end of file when it exits.
         drop(theirs);
         if self.says_when_ready() {
             timeout(READY, worker.walls()).await.map_err(|_| timed_out())??;
@@ -161,22 +161,22 @@ impl Programs {
         Ok(worker)
     }
 
-    /// A warm interpreter and Node say when they wait for code; what they hold by then is not the
-    /// guest's. Other programs start with the code.
+    /// True for a warm interpreter and for Node, which report when they wait for code; memory that
+    /// they hold by then is not the guest's. Other programs start together with their code.
     fn says_when_ready(&self) -> bool {
         matches!(self.first, First::Enters | First::Started(_))
     }
 }
 
 impl Home {
-    /// The user and the mount namespace of a guest that something can be attached for.
+    /// Returns the user and the mount namespace of a guest in which something can be mounted.
     pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
         let Entrance { user, mounts, .. } = self.entrance.as_ref()?;
         Some(user.try_clone().and_then(|user| Ok((user, mounts.try_clone()?))))
     }
 
-    /// Has the keeper show the living worker this directory, at `/box/work` and at its real path.
-    /// `lower` is its mount. Once in a worker's life.
+    /// Has the keeper mount this directory in the running worker, at `/box/work` and at its real
+    /// path. `lower` is the directory's mount. Works once for each worker.
     pub(crate) async fn mount(
         &mut self,
         keeper: &Keeper,
@@ -197,10 +197,10 @@ impl Home {
         Ok(())
     }
 
-    /// Replaces the worker's overlay by one with the upper layer `upper-<generation>`, which is
-    /// made unless it is there, over `lower`.
+    /// Replaces the worker's overlay by one over `lower` with the upper layer `upper-<generation>`,
+    /// which is created if missing.
     ///
-    /// After an error the two paths of the directory may show different layers: the worker must
+    /// After an error the two paths of the directory may show different layers, so the worker must
     /// not be used again.
     pub(crate) async fn renew(
         &self,
@@ -217,7 +217,7 @@ impl Home {
         keeper.mount(request, fds.map(OwnedFd::as_fd)).await.map(drop)
     }
 
-    /// Tells the guest to stop what it does. It may not listen.
+    /// Sends the guest an interrupt, which it may ignore.
     pub(crate) fn interrupt(&self, handles: &Handles) {
         match &self.guest {
             Some(guest) => codexec_sandbox::interrupt(guest),
@@ -227,7 +227,7 @@ impl Home {
 }
 
 impl Init {
-    /// Waits for what init says next. Cancel-safe.
+    /// Waits for the next message of init. Cancel-safe.
     pub(crate) async fn news(&mut self) -> io::Result<GuestNews> {
         if let Some(status) = self.ended.take() {
             return Ok(GuestNews::Ended(status));
@@ -236,8 +236,8 @@ impl Init {
         news(&said, fds)
     }
 
-    /// The output of the cell that has begun, if it is here and has not been heard of. Does not
-    /// wait, and does not ask the runtime, which may know of it later.
+    /// Returns the output pipes of the current cell if they have arrived. Does not wait, and reads
+    /// the socket directly, because the runtime's readiness state may be stale.
     pub(crate) fn waiting_streams(&mut self) -> Option<(Output, Output)> {
         let (said, fds) = FromInit::receive(&self.socket).ok()??;
         match news(&said, fds).ok()? {

@@ -35,15 +35,15 @@ use crate::{files, zygote};
 
 pub use over::Over;
 
-/// One execution in flight, or a session with one cell at a time. Dropping it kills the worker and
-/// frees its slot: state whose end we did not see is never trusted again.
+/// One execution in flight, or a session with one cell at a time. Dropping a run kills the worker
+/// and frees its slot: a worker whose end was not observed is never reused.
 pub struct Run {
     inbox: Inbox,
     outbox: Outbox,
     handles: Handles,
     busy: Option<Busy>,
     home: Option<Home>,
-    /// Process ids on the host from which all of the guest's processes descend.
+    /// Host process ids from which all of the guest's processes descend.
     roots: Vec<i32>,
     user_dir: Option<UserDir>,
     hold: Hold,
@@ -53,39 +53,39 @@ pub struct Run {
     clock: Clock,
     next_look: Instant,
     watch: Option<Watch>,
-    /// For programs: ends them when they hold too much memory.
+    /// For programs: kills the guest when it holds too much memory.
     guarded: Option<Guarded>,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
-    /// What each unanswered ask weighs.
+    /// The weight of each unanswered ask.
     unanswered: HashMap<u32, usize>,
     is_compiled: bool,
-    /// Whether the guest has closed its end.
+    /// The guest has closed its end of the socket.
     is_mute: bool,
     claim: Option<Claim>,
     state: State,
-    /// What was still on its way when the guest ended.
+    /// Events that were still in flight when the guest ended.
     leftovers: VecDeque<Event>,
     limits_met: Vec<Limit>,
     usage: Usage,
-    /// For a session: what is there beside the cell that runs.
+    /// For a session: the state that outlives a cell.
     kept: Option<Kept>,
 }
 
 enum State {
     Running,
-    /// Programs were asked to end, or a session to stop its cell; what they do now is not waited
-    /// for longer than this.
+    /// Programs were asked to terminate, or a session to stop its cell. At the instant they are
+    /// killed.
     Asked(Outcome, Instant),
-    /// The worker has been killed, or has ended; its death has yet to be seen. With what was
-    /// decided before, or the wait status of the guest's first process.
+    /// The worker was killed or has exited, but is not reaped yet. With the outcome that was
+    /// already decided, or the wait status of the guest's first process.
     Dying(Option<Outcome>, Option<i32>),
-    /// Nothing runs. A session may still be there, and take the next cell.
+    /// Nothing runs. A session may still be open and take the next cell.
     Ended(Outcome),
 }
 
-/// What an execution used, as the host saw it.
+/// The resources that an execution used, as measured by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub tool_calls: u32,
@@ -93,18 +93,19 @@ pub struct Usage {
     pub peak_memory_bytes: u64,
 }
 
-/// Asks that go to no upstream are cheap, but not free.
+/// Limit of asks that need no upstream: they are cheap, but not free.
 const MAX_QUESTIONS: u32 = 10_000;
-/// The guest is not listened to while this much of what it wants is under way.
+/// The guest's socket is not read while this many asks are unanswered.
 const MAX_UNANSWERED: usize = 64;
-/// Of what its asks weigh: less than may wait for one server, so no guest alone fills that.
+/// Limit of the total weight of unanswered asks. Less than one server's queue holds, so that no
+/// single guest can fill that queue.
 const MAX_UNANSWERED_BYTES: usize = 4 << 20;
-/// More of a message about progress is not kept.
+/// Progress messages are cut to this length.
 const PROGRESS_BYTES: usize = 4 << 10;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
-/// How long programs that were asked to end may take.
+/// How long programs may take to terminate after they were asked to.
 const GRACE: Duration = Duration::from_millis(150);
-/// How often a tree of processes is looked at. Most guests have ended before the first time.
+/// Interval between two measurements of a process tree. Most guests end before the first.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Run {
@@ -167,8 +168,8 @@ impl Run {
         run
     }
 
-    /// The next event. Cancel-safe, so it may stand in a `select!`. A limit that is hit ends
-    /// the run here, whatever the guest does.
+    /// Returns the next event. Cancel-safe, so it can be used in `select!`. Limits are enforced
+    /// here, whatever the guest does.
     pub async fn next(&mut self) -> Event {
         loop {
             match &self.state {
@@ -189,7 +190,7 @@ impl Run {
         }
     }
 
-    /// Answers an ask. It is written while [`Run::next`] waits.
+    /// Queues the answer to an ask. It is written while [`Run::next`] waits.
     pub fn answer(&mut self, answer: Answer) {
         self.unanswered.remove(&answer.id);
         let id = answer.id;
@@ -202,7 +203,7 @@ impl Run {
         }
     }
 
-    /// The guest waits for a human: the time does not count until [`Run::go_on`].
+    /// Pauses the wall clock until [`Run::go_on`], because the guest waits for a human.
     pub fn wait(&mut self) {
         self.clock.stop(Instant::now());
     }
@@ -211,14 +212,14 @@ impl Run {
         self.clock.go_on(Instant::now());
     }
 
-    /// Kills the guest, or stops the cell of a session. [`Run::next`] then gives the end.
+    /// Kills the guest, or stops the cell of a session. [`Run::next`] then returns the end.
     pub fn cancel(&mut self) {
         if let State::Running | State::Asked(..) = self.state {
             self.stop(Outcome::Cancelled);
         }
     }
 
-    /// Kills the guest without asking first, and with it the session whose cell it is.
+    /// Kills the guest at once, and with it the session if it is a cell.
     pub fn kill(&mut self) {
         if let State::Running | State::Asked(..) = self.state {
             self.end(Outcome::Cancelled);
@@ -229,15 +230,15 @@ impl Run {
         self.usage
     }
 
-    /// What the guest did to the directory it worked in; only after the end. What is not the
-    /// user's own directory is gone then, so its files are copied to `keep`.
+    /// Returns what the guest changed in its directory; only after the end. Files in a temporary
+    /// workspace are copied to `keep`, because the workspace is deleted.
     ///
-    /// For a session, what has changed since the last cell.
+    /// For a session, these are the changes since the last cell.
     pub async fn changes(&mut self, keep: PathBuf) -> Changes {
         if self.kept.is_some() {
             return self.cell_changes(keep).await;
         }
-        // Our own engine's guests have no files, and wait for no thread.
+        // Guests of the built-in engine have no files, so no blocking thread is needed.
         let Some(home) = self.home.take() else { return Changes::default() };
         let user_dir = self.user_dir.take();
         let look = move || {
@@ -250,7 +251,7 @@ impl Run {
         zygote::blocking(look).await.unwrap_or_default()
     }
 
-    /// The limits that it met without being stopped by them; only after the end.
+    /// Returns the limits that the guest reached without being stopped by them; only after the end.
     pub fn limits_met(&self) -> Vec<Limit> {
         self.limits_met.clone()
     }
@@ -259,7 +260,7 @@ impl Run {
         &self.posture
     }
 
-    /// What the worker was made by.
+    /// Returns the parts that made the worker.
     pub(crate) fn behind(&self) -> Option<(Arc<Machine>, Arc<ZygoteLink>)> {
         let zygote = Arc::clone(&self.busy.as_ref()?.base.zygote);
         Some((Arc::clone(self.hold.machine()), zygote))
@@ -287,7 +288,7 @@ impl Run {
         };
         let is_program = self.home.is_some();
         tokio::select! {
-            // THREAT[RES-1], THREAT[RES-4]: the deadline is ours, and it kills.
+            // THREAT[RES-1], THREAT[RES-4]: the host owns the deadline and kills the guest.
             () = sleep_until(until) => self.time_is_up(),
             read = self.inbox.fill(), if may_read => match read {
                 Ok(true) if self.inbox.is_flooded() => self.babbled(),
@@ -296,7 +297,7 @@ impl Run {
                 Ok(false) | Err(_) => self.died(None),
             },
             written = self.outbox.drain(), if has_answers => {
-                // A guest that has gone is noticed by reading, or by its end.
+                // A closed socket is noticed by reading, or by the guest's exit.
                 if written.is_err() && is_program {
                     self.outbox.clear();
                 } else if written.is_err() && !may_read {
@@ -316,7 +317,7 @@ impl Run {
         None
     }
 
-    /// It has ended by itself; with the wait status of its first process, where there is one.
+    /// Records that the guest exited by itself, with the wait status of its first process if known.
     fn died(&mut self, status: Option<i32>) {
         let decided = match &self.state {
             State::Asked(outcome, _) => Some(outcome.clone()),
@@ -326,7 +327,7 @@ impl Run {
     }
 
     fn may_ask(&self) -> bool {
-        // What a cell that was told to stop still wants is dropped, so that its end is heard.
+        // Asks of a cell that is being stopped are read and dropped, so that its end arrives.
         let is_stopping = self.kept.is_some() && matches!(self.state, State::Asked(..));
         is_stopping
             || self.unanswered.len() < MAX_UNANSWERED
@@ -334,10 +335,11 @@ impl Run {
                 && self.outbox.waiting_bytes() < MAX_OUTBOX_BYTES
     }
 
-    /// Programs are asked first, and have a moment for it; nothing else can be asked.
+    /// Handles the deadline. Programs are asked to terminate first and get a grace period; the
+    /// built-in engine is killed.
     fn time_is_up(&mut self) {
         match &self.state {
-            // It was asked for a reason, which is why it ends.
+            // Keeps the reason for which the guest was asked to stop.
             State::Asked(outcome, _) => self.end(outcome.clone()),
             State::Running | State::Dying(..) | State::Ended(_) if self.kept.is_some() => {
                 self.stop(Outcome::Stopped(Limit::Wall));
@@ -353,7 +355,7 @@ impl Run {
         }
     }
 
-    /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
+    /// THREAT[RES-2]: limits apply to the process tree as a whole.
     fn look(&mut self) {
         self.next_look = Instant::now() + LOOK;
         self.end_stopped_processes();
@@ -363,7 +365,8 @@ impl Run {
         }
     }
 
-    /// What a program's whole tree uses. The kernel does not tell it of a tree that is killed.
+    /// Measures a program's whole process tree. The kernel does not report the usage of a killed
+    /// tree.
     fn used(&mut self) -> Used {
         let (Some(home), Some(_)) = (&self.home, &self.busy) else { return Used::default() };
         let watch = self.watch.get_or_insert_with(|| Watch::new(self.roots.clone()));
@@ -408,7 +411,7 @@ impl Run {
         }
     }
 
-    /// THREAT[ORD-5]: what code says about its progress counts as its output does.
+    /// THREAT[ORD-5]: progress messages count as output.
     fn accept_progress(&mut self, mut text: String) -> Option<Event> {
         let left = self.output_bytes_left.checked_sub(text.len() as u64);
         let (Some(bytes), Some(questions)) = (left, self.questions_left.checked_sub(1)) else {
@@ -421,12 +424,12 @@ impl Run {
         Some(Event::Progress(text))
     }
 
-    /// What a frame means, by our own count.
+    /// Handles a frame, using only the host's own counters.
     fn accept(&mut self, frame: FromGuest) -> Option<Event> {
         match frame {
             FromGuest::Compiled => self.is_compiled = true,
-            // THREAT[SES-10]: programs write to pipes. What comes as a frame is what the guest
-            // knows to be an earlier cell's.
+            // THREAT[SES-10]: programs write to pipes. Output in a frame is what the guest
+            // attributes to an earlier cell.
             FromGuest::Output { stream, text } if self.kept.is_some() && self.home.is_some() => {
                 self.keep_late(stream, &text);
             }
@@ -442,12 +445,13 @@ impl Run {
                 }
                 None => self.stop(Outcome::Stopped(Limit::Output)),
             },
-            // It comes with its weight, see below.
+            // Handled with its weight in `accept_ask`.
             FromGuest::Ask { .. } => {}
             FromGuest::CellEnded { key, ending } if self.kept.is_some() => {
                 self.accept_end_of_cell(&key, ending);
             }
-            // A session says how its cells end, anybody else how they do.
+            // Sessions end their cells with `CellEnded`; other guests end with `Returned` or
+            // `Threw`.
             FromGuest::Returned(_) | FromGuest::Threw(_) if self.kept.is_some() => self.babbled(),
             FromGuest::CellEnded { .. } => self.babbled(),
             FromGuest::Returned(value) => self.claimed(Claim::Returned(value)),
@@ -456,12 +460,13 @@ impl Run {
         None
     }
 
-    /// THREAT[BRG-1]: what is not a frame, or not the guest's to say, ends the guest and only it.
+    /// THREAT[BRG-1]: an invalid frame ends this guest and nothing else.
     fn babbled(&mut self) {
         self.end(Outcome::Crashed(Crash::BadFrame));
     }
 
-    /// Our own engine says how it ended and is done; a program has yet to end.
+    /// Records how the guest says it ended. The built-in engine is done then; a program has yet to
+    /// exit.
     fn claimed(&mut self, claim: Claim) {
         self.claim = Some(claim);
         if self.home.is_none() {
@@ -504,12 +509,12 @@ impl Run {
     }
 }
 
-/// What comes from a program beside its frames.
+/// An event of a program that did not come as a frame.
 enum Heard {
     Written(Stream, String, u64),
-    /// The output of the cell that begins.
+    /// The output pipes of the cell that starts.
     Streams(Output, Output),
-    /// The wait status of its first process, if that could be seen.
+    /// The wait status of the program's first process, if known.
     Ended(Option<i32>),
 }
 
@@ -526,7 +531,7 @@ async fn heard(busy: &mut Option<Busy>, home: &mut Option<Home>) -> Heard {
     }
 }
 
-/// What is written next to the output of an earlier cell.
+/// Reads the next output of earlier cells.
 async fn written_late(kept: &mut Option<Kept>) -> (Stream, String) {
     match kept.as_mut().map(|kept| &mut kept.earlier) {
         Some(earlier) => Earlier::written(earlier).await,
@@ -534,11 +539,11 @@ async fn written_late(kept: &mut Option<Kept>) -> (Stream, String) {
     }
 }
 
-/// Which process of a session speaks for it.
+/// Returns the process of a session whose frames are accepted.
 fn speaker(language: Language, home: &Home, roots: &[i32]) -> Speaker {
     match (language, roots) {
         (Language::Node, _) => Speaker::FirstChild,
-        // A guest that entered is the last of the roots; else it is init that speaks.
+        // A guest forked by a nursery is the last root; otherwise init speaks.
         (_, [.., guest]) if home.guest.is_some() => Speaker::Process(*guest),
         (_, [init, ..]) => Speaker::Process(*init),
         (_, []) => Speaker::Anybody,

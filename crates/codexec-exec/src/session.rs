@@ -1,4 +1,4 @@
-//! Opening a session: a worker that is kept between cells.
+//! Opens sessions: workers that are kept between cells.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -15,15 +15,15 @@ use crate::slot::{Furnishing, Purpose};
 use crate::zygote::blocking;
 use crate::{ExecError, Run, Workers};
 
-/// Where guests find the packages of their session, or of their execution.
+/// The guest's path of the packages of its session or execution.
 pub(crate) const PACKAGES: &str = "/box/packages";
 
 impl Workers {
-    /// Opens a session in the language and directory of this request, whose code is not run: cells
-    /// come by [`Run::send`]. `servers` are the names that it may see; `packages` is a directory
-    /// that it sees read-only, also what is put there later.
+    /// Opens a session in the language and directory of this request. The request's code is not
+    /// run: cells are sent with [`Run::send`]. `servers` are the names that the guest may see;
+    /// `packages` is a directory that it sees read-only, including files added later.
     ///
-    /// Sessions take no place of the executions that run; whoever holds them bounds their number.
+    /// Sessions need no permit; the caller bounds their number.
     pub async fn open(
         &self,
         admitted: &Admitted,
@@ -54,7 +54,8 @@ impl Workers {
             memory_bytes: limits.memory_bytes,
         };
         let run = Run::new(job, limits, slot, dir, pool.hold(None));
-        // The slot will not be back soon. Ends by itself: every step of it is bounded.
+        // The session keeps its slot, so the pool is refilled. Not awaited: every step has a
+        // timeout.
         let pool = Arc::clone(pool);
         tokio::spawn(async move {
             if let Err(error) = pool.warm().await {
@@ -65,7 +66,7 @@ impl Workers {
     }
 }
 
-/// A directory of ours as a mount that nothing can be written to.
+/// Returns a read-only mount of one of our own directories.
 pub(crate) async fn mount_read_only(
     machine: &Machine,
     path: PathBuf,

@@ -1,5 +1,4 @@
-//! One place where a guest can run: a keeper in its cgroup, with a worker waiting behind its
-//! walls.
+//! A slot: a keeper in its cgroup, with one confined worker that waits for a guest.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -21,12 +20,12 @@ use crate::nursery::Nursery;
 use crate::program::{GuestNews, Home, Init, Programs};
 use crate::zygote::{Zygote, blocking};
 
-/// Every step of building a slot is bounded by this.
+/// Timeout of each step of building a slot.
 pub(crate) const STEP: Duration = Duration::from_secs(10);
 
-/// What a keeper and a worker of ours need beside the guest's memory.
+/// Memory for the keeper and the worker itself, on top of the guest's.
 const OVERHEAD_BYTES: u64 = 64 << 20;
-/// The keeper, the worker or its first process, a nursery, and room for a mistake.
+/// The keeper, the worker or its init, a nursery, and one spare.
 const PROCESSES: u32 = 4;
 
 pub(crate) struct Slot {
@@ -34,36 +33,36 @@ pub(crate) struct Slot {
     worker: Worker,
 }
 
-/// What stays in a slot when its worker changes.
+/// The parts of a slot that outlive its worker.
 pub(crate) struct Base {
     keeper: Keeper,
     nursery: Option<Nursery>,
     pub(crate) group: Option<Group>,
     pub(crate) posture: Posture,
     programs: Option<Programs>,
-    /// What its keeper came from.
+    /// The zygote that the keeper was forked from.
     pub(crate) zygote: Arc<ZygoteLink>,
-    /// The least that a worker of this slot held before it was given any code. The files of the
-    /// guest before it may still be there and be copied, so the least is the one that is true.
+    /// The least memory that any worker of this slot held before it got code. Files of the guest
+    /// before it may still be in memory and inflate a measurement, so the minimum is the right one.
     at_start_bytes: u64,
-    /// What its group may hold, and whether it has more for a directory of the user's.
+    /// The memory limit of the cgroup, and whether it is raised for a user's directory.
     wall_bytes: u64,
     has_more: bool,
-    /// When its room was made, as its pool counts time.
+    /// The pool's generation in which the slot was made.
     time: u64,
 }
 
-/// A worker that waits, or that a guest runs in.
+/// A worker process, waiting or with a guest in it.
 pub(crate) struct Worker {
     pub(crate) socket: UnixStream,
     pub(crate) handles: Handles,
     pub(crate) home: Option<Home>,
-    /// Process ids on the host from which all of the guest's processes descend; the last is the
-    /// nearest to it.
+    /// Host process ids from which all of the guest's processes descend. The last one is the
+    /// closest to the guest.
     pub(crate) roots: Vec<i32>,
 }
 
-/// What a worker for programs is made for.
+/// The use that a worker for programs is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Purpose {
     #[default]
@@ -71,15 +70,15 @@ pub(crate) enum Purpose {
     Session,
 }
 
-/// What is fixed when a worker for programs is made.
+/// Options that are fixed when a worker for programs is made.
 #[derive(Default)]
 pub(crate) struct Furnishing {
     pub(crate) purpose: Purpose,
-    /// Where each goes, and the mount.
+    /// The mount targets, each with its mount.
     pub(crate) mounts: Vec<(PathBuf, OwnedFd)>,
 }
 
-/// Kills its worker when dropped.
+/// Process handles of a worker. Dropping this kills the worker.
 pub(crate) struct Handles(Arc<WorkerHandles>);
 
 /// A slot while its worker is busy.
@@ -87,17 +86,17 @@ pub(crate) struct Busy {
     pub(crate) base: Base,
     oom_kills_before: u64,
     refused_before: u64,
-    /// Whether the nursery has yet to tell the end of its guest.
+    /// True until the nursery has reported the end of its guest.
     is_nursing: bool,
-    /// The worker's end, if it was told while something else was waited for.
+    /// The worker's exit, if it arrived while the host waited for another message.
     exit: Option<Exit>,
 }
 
 pub(crate) struct Keeper(UnixDatagram);
 
-/// Why a worker was not shown a directory.
+/// Why a directory could not be mounted in a worker.
 pub(crate) enum NotMounted {
-    /// There is no worker any more.
+    /// The worker has exited.
     WorkerEnded(Exit),
     Failed(ExecError),
 }
@@ -183,16 +182,16 @@ impl Slot {
         self.base.time
     }
 
-    /// Whether the waiting worker is still there.
+    /// True if the waiting worker is still alive.
     pub(crate) fn is_alive(&self) -> bool {
-        // A waiting worker says nothing, so anything readable is its end.
+        // A waiting worker writes nothing, so anything readable is end of file.
         let mut byte = [0];
         matches!(self.worker.socket.try_read(&mut byte), Err(error)
             if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// The same slot with a new worker that is so furnished. One of our own engine has nothing
-    /// that could be.
+    /// Replaces the waiting worker by one with these options. Workers of the built-in engine have
+    /// none and are kept.
     pub(crate) async fn furnished(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
         if self.base.programs.is_none() {
             return Ok(self);
@@ -203,7 +202,8 @@ impl Slot {
         busy.base.filled(furnishing).await
     }
 
-    /// Shows the waiting worker a directory of the user's; one of our own engine has no files.
+    /// Mounts a user's directory in the waiting worker. The built-in engine has no files and needs
+    /// none.
     pub(crate) async fn mount(
         mut self,
         overlay: Overlay,
@@ -252,7 +252,7 @@ impl Base {
 }
 
 impl Busy {
-    /// Waits until there is something new of a guest that is a program. Cancel-safe.
+    /// Waits for the next event of a guest that is a program. Cancel-safe.
     pub(crate) async fn guest_news(
         &mut self,
         init: &mut Init,
@@ -270,7 +270,8 @@ impl Busy {
         }
     }
 
-    /// Waits until the worker and all it started are dead. Cancel-safe, as the first call tells.
+    /// Waits until the worker and all its descendants are dead. Cancel-safe up to the first
+    /// message.
     pub(crate) async fn gone(&mut self) -> io::Result<Exit> {
         let mut entered = None;
         if let (Some(nursery), true) = (&self.base.nursery, self.is_nursing) {
@@ -282,7 +283,7 @@ impl Busy {
                 Some(exit) => break exit,
                 None => match self.base.keeper.hears().await?.0 {
                     FromKeeper::Exited(exit) => break exit,
-                    // For a mount that is not waited for any more.
+                    // The reply to a mount request that is no longer awaited.
                     FromKeeper::Mounted { .. } | FromKeeper::NotMounted(_) => {}
                     FromKeeper::Hello
                     | FromKeeper::Built { .. }
@@ -310,18 +311,18 @@ impl Busy {
         })
     }
 
-    /// Whether the kernel killed a process because the slot's memory ran out.
+    /// True if the kernel's OOM killer killed a process of this slot.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         self.base.group.as_ref().is_some_and(|group| group.oom_kills() > self.oom_kills_before)
     }
 
-    /// Whether the guest wanted more processes than it may have.
+    /// True if the guest tried to start more processes than it may have.
     pub(crate) fn ran_out_of_processes(&self) -> bool {
         let refused = |group: &Group| group.refused_processes() > self.refused_before;
         self.base.group.as_ref().is_some_and(refused)
     }
 
-    /// Whether it ran out of memory, and of processes, since it was last asked.
+    /// Returns whether memory and whether processes ran out since the last call.
     pub(crate) fn has_run_out(&mut self) -> (bool, bool) {
         let Some(group) = &self.base.group else { return (false, false) };
         let now = (group.oom_kills(), group.refused_processes());
@@ -330,9 +331,9 @@ impl Busy {
         (now.0 > before.0, now.1 > before.1)
     }
 
-    /// A fresh worker in the same slot. Only after [`Busy::gone`].
+    /// Spawns a fresh worker in the same slot. Only after [`Busy::gone`].
     pub(crate) async fn refill(mut self) -> Result<Slot, ExecError> {
-        // The last guest's files may not all be gone yet; then the next time will do.
+        // Fails while the last guest's files are still in memory; the next refill tries again.
         if let (Some(group), true) = (&self.base.group, self.base.has_more) {
             self.base.has_more = group.limit_memory(self.base.wall_bytes).is_err();
         }
@@ -340,7 +341,7 @@ impl Busy {
     }
 }
 
-/// What two processes of one guest used.
+/// Adds up the usage of two processes of one guest.
 pub(crate) fn together(a: Exit, b: Exit) -> Exit {
     Exit {
         cpu_us: a.cpu_us + b.cpu_us,
@@ -350,8 +351,8 @@ pub(crate) fn together(a: Exit, b: Exit) -> Exit {
     }
 }
 
-/// What the machine can lose to a guest at most: its files are memory, too. The guest's own memory
-/// is bounded by the guard.
+/// Returns the cgroup's memory limit. The guest's files live in memory too, so the disk limit is
+/// part of it; the guard bounds the guest's own memory.
 fn wall_bytes(limits: Limits, has_files: bool) -> u64 {
     limits.memory_bytes + OVERHEAD_BYTES + if has_files { limits.disk_bytes } else { 0 }
 }
@@ -385,7 +386,7 @@ impl Keeper {
         Ok(worker)
     }
 
-    /// Our hold on a new worker.
+    /// Asks the keeper for a new worker and returns its handles.
     pub(crate) async fn ask_for_worker(
         &self,
         what: &ToKeeper,
@@ -406,8 +407,8 @@ impl Keeper {
         }
     }
 
-    /// Has a directory mounted in the worker: whether it is at its real path, and what the keeper
-    /// sent beside that.
+    /// Asks the keeper to mount a directory in the worker. Returns whether it is also mounted at
+    /// its real path, and the descriptors in the keeper's reply.
     pub(crate) async fn mount(
         &self,
         request: OverlayRequest,
@@ -440,12 +441,13 @@ impl Keeper {
 }
 
 impl Worker {
-    /// Everything the worker says, to its end.
+    /// Reads everything that the worker writes, until it closes its socket.
     pub(crate) async fn said(mut self, text: &mut Vec<u8>) -> io::Result<()> {
         self.socket.read_to_end(text).await.map(drop)
     }
 
-    /// Byte by byte: what comes behind the first word may be the guest's.
+    /// Waits for the worker's report that it is confined. Reads byte by byte, because the bytes
+    /// after the report may be the guest's.
     pub(crate) async fn walls(&mut self) -> Result<(), ExecError> {
         let mut said = Vec::new();
         loop {
@@ -464,7 +466,7 @@ impl Handles {
         Handles(Arc::new(handles))
     }
 
-    /// For whoever else may have to kill it.
+    /// Returns a shared handle for another thread that may have to kill the worker.
     pub(crate) fn worker(&self) -> Arc<WorkerHandles> {
         Arc::clone(&self.0)
     }
@@ -473,12 +475,12 @@ impl Handles {
         self.0.kill();
     }
 
-    /// Asks the guest's programs to end.
+    /// Asks the guest's programs to terminate.
     pub(crate) fn ask_to_end(&self) {
         self.0.ask_to_end();
     }
 
-    /// Has init tell the guest's first process to stop what it does.
+    /// Asks init to interrupt the guest's first process.
     pub(crate) fn interrupt(&self) {
         self.0.interrupt();
     }

@@ -1,5 +1,5 @@
-//! A directory of the user's that a guest works in: the read-only lower layer of an overlay. What
-//! the guest writes goes to an upper layer of ours, and from there into the directory.
+//! A user's directory that a guest works in: the read-only lower layer of an overlay. The guest
+//! writes to an upper layer, which the host commits to the directory.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,15 +19,15 @@ pub(crate) struct UserDir {
     wanted: WorkingDir,
     machine: Arc<Machine>,
     target: Tree,
-    /// What changes in the directory from here on, somebody else changes.
+    /// Changes in the directory after this moment were made by somebody else.
     since: Moment,
     ledger: Ledger,
-    /// Which of the upper layers the guest writes to.
+    /// The number of the upper layer that the guest writes to.
     layer: u32,
 }
 
 impl UserDir {
-    /// Opens the directory, and makes the lower layer of it.
+    /// Opens the directory and mounts its lower layer.
     pub(crate) async fn open(
         wanted: &WorkingDir,
         machine: &Arc<Machine>,
@@ -56,8 +56,7 @@ impl UserDir {
         .await
     }
 
-    /// Writes what the guest left in its layer into the directory. The guest must be dead, or
-    /// must stand still. Blocks.
+    /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
     pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
         let committed = layers.try_clone().and_then(|layers| {
             let upper = Tree::new(layers).subtree(Path::new(&upper_name(self.layer)))?;
@@ -83,8 +82,9 @@ impl UserDir {
         commit.run()
     }
 
-    /// Makes the next layer: its number, and the new lower one. What the user's directory does
-    /// not have, the guest goes on seeing: it moves along. Blocks.
+    /// Prepares the next upper layer and a new lower mount, and returns the layer's number. Files
+    /// that are only in the old upper layer are moved along, so that the guest still sees them.
+    /// Blocks.
     pub(crate) fn next_layer(
         &mut self,
         layers: Option<&OwnedFd>,
@@ -105,7 +105,7 @@ impl UserDir {
         Ok((self.layer, lower))
     }
 
-    /// The guest sees the directory as it is now. Blocks.
+    /// Notes that the guest sees the directory as it is now. Blocks.
     pub(crate) fn begin_layer(&mut self) -> io::Result<()> {
         self.since = Moment::after_all_changes(self.target.root())?;
         Ok(())
@@ -120,14 +120,14 @@ impl UserDir {
     }
 }
 
-/// What is told when nothing could be committed. A session tries again after its next cell.
+/// Returns the report for a commit that failed. A session tries again after its next cell.
 pub(crate) fn not_committed(error: &io::Error) -> Changes {
     let mut listing = Listing::default();
     listing.failed(Path::new("."), error);
     listing.into_changes()
 }
 
-/// The name of an upper layer in the file system of layers.
+/// Returns the name of an upper layer in the directory of layers.
 fn upper_name(layer: u32) -> String {
     format!("upper-{layer}")
 }
@@ -142,8 +142,11 @@ fn lower(wanted: &WorkingDir) -> Wanted {
     }
 }
 
-/// THREAT[FIL-1]: what was judged is what is written to, whatever happened in between. From here
-/// on the directory is known by its descriptor: whoever renames it takes the guest's files along.
+/// Opens the directory to write to.
+///
+/// THREAT[FIL-1]: the directory that the policy admitted is the one written to, whatever happened
+/// in between. From here on it is identified by its descriptor, so a rename moves the guest's files
+/// along.
 fn open_target(wanted: &WorkingDir) -> io::Result<Tree> {
     let found = &wanted.found;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -1,5 +1,5 @@
-//! What a whole tree of processes uses, seen from the host: where the kernel has a limit for
-//! single processes only, or none that we may set, this is the limit.
+//! Measures a whole process tree from the host. Serves as the limit where the kernel limits only
+//! single processes, or lets us set no limit.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use crate::memory::Meter;
 
-/// How many processes of one guest are remembered.
+/// Maximum number of a guest's processes that are remembered.
 const MAX_SEEN: usize = 100_000;
 
-/// What a tree has used up to now.
+/// The resources that a process tree has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     pub(crate) cpu: Duration,
     pub(crate) memory_bytes: u64,
 }
 
-/// Some processes of a session. What the kernel tells about them stays open: it is read after every
-/// cell, and to open it takes longer than to read it.
+/// Some processes of a session, with their `/proc` files kept open: they are read after every cell,
+/// and opening takes longer than reading.
 #[derive(Default)]
 pub(crate) struct Roots {
     times: Vec<About>,
@@ -35,7 +35,8 @@ impl Roots {
         }
     }
 
-    /// What these have used, and what the last of them holds; their children not.
+    /// Returns the CPU time of these processes and the memory of the last one, without their
+    /// children.
     pub(crate) fn used(&self) -> Used {
         let times = self.times.iter().filter_map(Time::of);
         let cpu = times.map(|time| time.own + time.buried).sum();
@@ -43,15 +44,15 @@ impl Roots {
     }
 }
 
-/// A guest's processes, by the ones that all others descend from.
+/// The process tree of a guest, given by its roots.
 pub(crate) struct Watch {
     roots: Vec<i32>,
-    /// The own time of every process that was seen, by its id and start. Of a child that nobody
-    /// waits for, the kernel tells nobody else.
+    /// The CPU time of every process seen so far, by id and start time. The kernel does not report
+    /// the time of a child that nobody waits for.
     seen: HashMap<(i32, u64), Duration>,
-    /// Who was there at the last look.
+    /// The processes of the last measurement.
     last: Vec<i32>,
-    /// Those, if the same were there the time before.
+    /// Those processes, if they were also the ones of the measurement before.
     settled: Option<Roots>,
 }
 
@@ -60,8 +61,8 @@ impl Watch {
         Watch { roots, seen: HashMap::new(), last: Vec::new(), settled: None }
     }
 
-    /// What they have used where nobody came or went lately. To look at a tree costs as much as a
-    /// short cell, and most have the same processes all the time.
+    /// Returns the usage if the processes have not changed lately. Reading a whole tree costs as
+    /// much as a short cell, and most trees do not change.
     pub(crate) fn used_if_settled(&self) -> Option<Used> {
         self.settled.as_ref().map(Roots::used)
     }
@@ -89,7 +90,7 @@ impl Watch {
     }
 }
 
-/// These and all their descendants. An orphan is a child of the first process of its namespace,
+/// Returns the roots and all their descendants. Orphans become children of their namespace's init,
 /// which is a root, so none is missed.
 pub(crate) fn tree(roots: &[i32]) -> Vec<i32> {
     let mut found = roots.to_vec();
@@ -104,12 +105,12 @@ pub(crate) fn tree(roots: &[i32]) -> Vec<i32> {
     found
 }
 
-/// The time of a process.
+/// The CPU time of a process.
 struct Time {
-    /// When it began, in ticks: an id may be used again.
+    /// The start time in ticks, because process ids are reused.
     start: u64,
     own: Duration,
-    /// Of the children that it has waited for.
+    /// The time of the children that the process has waited for.
     buried: Duration,
 }
 
@@ -117,7 +118,7 @@ impl Time {
     fn of(stat: &About) -> Option<Time> {
         let mut room = [0; ABOUT_BYTES];
         let stat = stat.read(&mut room)?;
-        // The name in parentheses may hold anything; what follows its end is regular.
+        // The name in parentheses may contain anything; the fields after it are regular.
         let (_, after) = stat.rsplit_once(") ")?;
         let mut fields = after.split(' ').skip(11).map(|field| field.parse::<u64>().unwrap_or(0));
         let mut ticks = || Some(fields.next()? + fields.next()?);
@@ -128,7 +129,7 @@ impl Time {
     }
 }
 
-/// On every Linux that we run on.
+/// True for every Linux that we support.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Returns a short file of `/proc` about a process; empty if the process is gone.
@@ -148,10 +149,10 @@ fn own_memory_bytes(status: &About) -> u64 {
     (field("RssAnon:").unwrap_or(0) + field("RssShmem:").unwrap_or(0)) * 1024
 }
 
-/// Longer than what the kernel tells about a process.
+/// More than the kernel writes into such a file.
 const ABOUT_BYTES: usize = 4096;
 
-/// What the kernel tells about one process, and never about another that has its id later.
+/// An open file of `/proc/<pid>`, which never refers to a later process with the same id.
 struct About(File);
 
 impl About {
@@ -159,10 +160,10 @@ impl About {
         File::open(format!("/proc/{pid}/{file}")).ok().map(About)
     }
 
-    /// One read gives all of it.
+    /// Returns the contents, with a single read.
     ///
-    /// THREAT[RES-2]: a guest chooses the name of its process, which stands in there and need not
-    /// be UTF-8. It is counted all the same.
+    /// THREAT[RES-2]: a guest chooses the name of its process, which appears in these files and
+    /// need not be UTF-8. The process is counted all the same.
     fn read<'a>(&self, room: &'a mut [u8; ABOUT_BYTES]) -> Option<Cow<'a, str>> {
         let bytes = self.0.read_at(room, 0).ok()?;
         Some(String::from_utf8_lossy(room.get(..bytes)?))

@@ -1,5 +1,5 @@
-//! Frames on the worker's socket, read and written piece by piece so that every wait can be
-//! given up and taken up again without losing a byte.
+//! Frames on the worker's socket. Reads and writes are incremental, so that every wait can be
+//! cancelled and resumed without losing a byte.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -20,42 +20,44 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) struct Inbox {
     socket: OwnedReadHalf,
     speaker: Speaker,
-    /// What others than the speaker have written.
+    /// Bytes written by processes other than the speaker.
     foreign_bytes: usize,
-    /// What is read before it is known whose it is.
+    /// Holds bytes until their sender is known.
     room: Vec<u8>,
     bytes: Vec<u8>,
     start: usize,
-    /// Bytes of a frame that nobody will look at.
+    /// Remaining bytes of a frame that is dropped unread.
     skipping: usize,
-    /// A long frame that is being taken apart. What comes after it waits.
+    /// A long frame that is being decoded on another thread. Later frames wait for it.
     decoding: Option<JoinHandle<Result<Received, FrameError>>>,
     decoded: Option<Result<Received, FrameError>>,
 }
 
-/// A frame, and what the host has to know of it before it does anything.
+/// A frame, with what the host has to know before it acts on it.
 pub(crate) enum Received {
     Frame(FromGuest),
-    /// With what the ask weighs while it waits.
+    /// An ask and its weight while it waits for an answer.
     Ask(FromGuest, usize),
-    /// An ask that is not even looked at.
+    /// An ask that was rejected without being decoded.
     Refused(u32, CallError),
 }
 
-/// Whose bytes are frames.
+/// The process whose bytes are accepted as frames.
 ///
-/// THREAT[SES-8]: a process that a guest has started may have its socket, and is not listened to.
+/// THREAT[SES-8]: a process that the guest has started may hold the guest's socket; its bytes are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
-    /// Whoever has the socket: a guest of one execution answers for all that it starts.
+    /// Any holder of the socket: the guest of a single execution is responsible for all its
+    /// processes.
     Anybody,
-    /// This process on the host.
+    /// The process with this id on the host.
     Process(i32),
-    /// The first child of a worker's first process: not known before it speaks.
+    /// The first child of the worker's init; its id is not known before its first write.
     FirstChild,
 }
 
-/// Who else writes this much wants to keep us busy.
+/// Limit of bytes from other processes; more is taken as an attempt to keep the host busy.
 const MAX_FOREIGN_BYTES: usize = 64 << 10;
 
 impl Inbox {
@@ -73,7 +75,7 @@ impl Inbox {
         }
     }
 
-    /// A frame that has arrived whole and is taken apart, if there is one.
+    /// Returns the next frame if it has arrived completely and is decoded.
     pub(crate) fn take(&mut self) -> Result<Option<Received>, FrameError> {
         if let Some(decoded) = self.decoded.take() {
             return decoded.map(Some);
@@ -95,19 +97,19 @@ impl Inbox {
             self.start += FRAME_HEADER_BYTES + length;
             return received.map(Some);
         }
-        // THREAT[ORD-3]: what takes long to take apart is taken apart beside the event loop.
+        // THREAT[ORD-3]: long frames are decoded off the event loop.
         let body = body.to_vec();
         self.start += FRAME_HEADER_BYTES + length;
         self.decoding = Some(spawn_blocking(move || receive(&body)));
         Ok(None)
     }
 
-    /// The next frame of those that have arrived whole, however long it is.
+    /// Returns the next frame that has arrived completely, and waits while a long one is decoded.
     pub(crate) async fn take_arrived(&mut self) -> Result<Option<Received>, FrameError> {
         loop {
             match self.take()? {
                 None if self.decoding.is_some() => {
-                    // Waits for the frame and reads nothing.
+                    // Waits for the decoding and reads nothing.
                     let _ = self.fill().await;
                 }
                 taken => return Ok(taken),
@@ -126,7 +128,7 @@ impl Inbox {
         Ok(Received::Refused(id, refuse_long_ask(length)))
     }
 
-    /// Reads more. `false` when the guest has closed its end. Cancel-safe.
+    /// Reads more bytes. Returns `false` when the guest has closed its end. Cancel-safe.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         if let Some(decoding) = &mut self.decoding {
             let decoded = decoding.await.unwrap_or(Err(FrameError::Malformed));
@@ -146,7 +148,7 @@ impl Inbox {
         Ok(is_open)
     }
 
-    /// Adds what the speaker has written to what waits.
+    /// Appends the speaker's bytes to the buffer; the bytes of others are counted and dropped.
     async fn read(&mut self) -> io::Result<bool> {
         if self.speaker == Speaker::Anybody {
             self.bytes.reserve(READ_BYTES);
@@ -168,7 +170,7 @@ impl Inbox {
         Ok(count > 0 || from != 0)
     }
 
-    /// Whether others have written more than can be overlooked.
+    /// True if other processes have written more than is tolerated.
     pub(crate) fn is_flooded(&self) -> bool {
         self.foreign_bytes > MAX_FOREIGN_BYTES
     }
@@ -194,7 +196,7 @@ impl Speaker {
     }
 }
 
-/// Whether a process is the second of its namespace, that is, the first that its init has started.
+/// True if the process is number 2 of its pid namespace, that is, the first child of its init.
 pub(crate) fn is_first_child(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -217,7 +219,7 @@ impl Outbox {
         self.push_with(frame, Vec::new());
     }
 
-    /// The same, with descriptors beside the frame.
+    /// Queues a frame together with file descriptors.
     pub(crate) fn push_with(&mut self, frame: Vec<u8>, fds: Vec<OwnedFd>) {
         self.bytes += frame.len();
         self.frames.push_back((frame, fds));
@@ -236,7 +238,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Writes some of what waits. Cancel-safe.
+    /// Writes part of the queue. Cancel-safe.
     pub(crate) async fn drain(&mut self) -> io::Result<()> {
         let socket = self.socket.as_ref();
         let write = || self.write_some();
@@ -245,7 +247,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Descriptors go out beside the first byte of their frame.
+    /// Writes part of the first frame. Descriptors are sent with its first byte.
     fn write_some(&self) -> io::Result<usize> {
         let Some((frame, fds)) = self.frames.front() else { return Ok(0) };
         let rest = frame.get(self.written..).unwrap_or_default();
@@ -254,7 +256,7 @@ impl Outbox {
         write_with(self.socket.as_ref().as_fd(), rest, beside)
     }
 
-    /// Writes what can be written now.
+    /// Writes as much as the socket takes without waiting.
     pub(crate) fn drain_now(&mut self) {
         while !self.frames.is_empty() {
             match self.socket.as_ref().try_io(Interest::WRITABLE, || self.write_some()) {

@@ -1,4 +1,4 @@
-//! The bound on how many guests there are, and the way to the pool of their language.
+//! The entry point of this crate: caps the number of guests and picks the pool of their language.
 
 use std::io;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::slot::Slot;
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
 
-/// How long the probe may take.
+/// Timeout of the sandbox probe.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// Starts guests. Cheap to clone.
+/// Starts guests, at most `Settings::max` at once. Cheap to clone.
 #[derive(Clone)]
 pub struct Workers(pub(crate) Arc<All>);
 
@@ -34,7 +34,7 @@ pub(crate) struct All {
 }
 
 impl Workers {
-    /// Starts nothing yet.
+    /// Creates the pools. No process is started yet.
     pub fn new(settings: Settings) -> Workers {
         let permits = Arc::new(Semaphore::new(settings.max));
         let machine = Arc::new(Machine::new(settings));
@@ -50,8 +50,8 @@ impl Workers {
         }))
     }
 
-    /// Fills the pools, so that the first guest does not wait. A language that this machine
-    /// cannot run is no failure.
+    /// Fills the pools, so that the first guest does not wait. A language without an interpreter on
+    /// this machine is skipped.
     pub async fn warm(&self) -> Result<(), ExecError> {
         self.0.js.warm().await?;
         for pool in [&self.0.python, &self.0.bash] {
@@ -63,7 +63,7 @@ impl Workers {
         Ok(())
     }
 
-    /// Ends all workers, whatever they do, and leaves nothing of them behind. None starts after it.
+    /// Kills all workers and removes their cgroups. No worker starts afterwards.
     pub async fn close(&self) {
         self.0.permits.close();
         for pool in [&self.0.js, &self.0.python, &self.0.bash, &self.0.node] {
@@ -72,12 +72,12 @@ impl Workers {
         self.0.machine.close().await;
     }
 
-    /// What stands around a guest of ours here, seen by building it.
+    /// Returns which sandbox layers protect a guest of the built-in engine, by building a worker.
     pub async fn posture(&self) -> Result<Posture, ExecError> {
         self.posture_of(Language::TypeScript).await
     }
 
-    /// What stands around a guest in this language, seen by building it.
+    /// Returns which sandbox layers protect a guest in this language, by building a worker.
     pub async fn posture_of(&self, language: Language) -> Result<Posture, ExecError> {
         let pool = self.0.pool(Engine::of(language));
         let slot = pool.slot().await?;
@@ -86,7 +86,7 @@ impl Workers {
         Ok(posture)
     }
 
-    /// Runs the guest that tries to get out; only where the role is that guest's.
+    /// Runs the probe guest, which tries to escape. `Settings::role` must be the probe's role.
     pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
         let (_busy, worker) = self.0.js.slot().await?.occupy();
         let mut line = Vec::new();
@@ -95,14 +95,14 @@ impl Workers {
         Ok(serde_json::from_slice(&line).map_err(io::Error::from)?)
     }
 
-    /// How many guests run, and how many requests wait for a worker.
+    /// Returns the number of running guests and of requests that wait for a worker.
     pub fn load(&self) -> (usize, usize) {
         let running = self.0.machine.settings.max - self.0.permits.available_permits();
         (running, self.0.waiting.load(Ordering::Relaxed))
     }
 
-    /// A place among those that run, or in the queue behind them. Comes at once, and so does the
-    /// refusal where all are taken.
+    /// Takes a worker permit or a position in the queue. Returns at once, with `Busy` when the
+    /// queue is full.
     pub fn enter(&self) -> Result<Place, ExecError> {
         if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
             return Ok(Place(Standing::Running(permit)));
@@ -116,12 +116,12 @@ impl Workers {
         Ok(Place(Standing::Queued(place, queued)))
     }
 
-    /// Starts the guest, in its turn. `servers` are the names that it may see.
+    /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
         self.start_at(self.enter()?, admitted, servers).await
     }
 
-    /// The same for somebody who has a place.
+    /// Like [`Workers::start`], for a request that is already admitted to the queue.
     pub async fn start_at(
         &self,
         place: Place,
@@ -148,7 +148,7 @@ impl Workers {
         Ok(Run::new(job, limits, slot, dir, pool.hold(Some(permit))))
     }
 
-    /// Gives a waiting worker its directory.
+    /// Mounts the requested working directory in a waiting worker.
     pub(crate) async fn in_directory(
         &self,
         slot: Slot,
@@ -187,16 +187,16 @@ impl All {
     }
 }
 
-/// Leave to run now, or to wait for it.
+/// A permit to run now, or a position in the queue.
 pub struct Place(Standing);
 
 enum Standing {
     Running(OwnedSemaphorePermit),
-    /// With how many were before it.
+    /// With the number of requests ahead of it.
     Queued(Waiting, usize),
 }
 
-/// One request in the queue; leaves it when dropped.
+/// One request in the queue. Leaves the queue when dropped.
 struct Waiting(Arc<All>);
 
 impl Drop for Waiting {

@@ -1,4 +1,4 @@
-//! What workers of one engine come from.
+//! The zygote of one engine: the process that forks the keepers of its workers.
 
 use std::io;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ pub(crate) struct Zygote {
     pub(crate) link: Arc<ZygoteLink>,
     pub(crate) launch: Launch,
     pub(crate) missing: Vec<Missing>,
-    /// What its workers hold; `None` for our own engine.
+    /// The first process of each worker; `None` for the built-in engine.
     pub(crate) first: Option<First>,
-    /// The interpreter that is already warm, if guests are forks of it.
+    /// The warm interpreter, if guests are forked from one.
     pub(crate) warm: Option<WarmZygote>,
 }
 

@@ -1,4 +1,4 @@
-//! From whatever a guest has thrown to what the host is told.
+//! Converts a value that a guest has thrown to the error that the host gets.
 
 use codexec_types::{Thrown, ThrownCode};
 use rquickjs::{Ctx, Object, Value};
@@ -6,13 +6,13 @@ use rquickjs::{Ctx, Object, Value};
 use crate::positions::{Stack, Texts};
 use crate::prelude::Prelude;
 
-/// A message is for reading; what is longer is cut.
+/// Longer messages are cut.
 const MESSAGE_BYTES: usize = 16 << 10;
 
 const OUT_OF_MEMORY: &str = "the code used up its memory";
 
-/// Reading an error runs the guest's code (getters, proxies): every step may throw, and then
-/// counts as absent.
+/// Describes a thrown value. Reading it runs guest code (getters, proxies), so every step may
+/// throw; such a part counts as missing.
 pub(crate) fn thrown<'js>(
     ctx: &Ctx<'js>,
     prelude: &Prelude<'js>,
@@ -32,7 +32,7 @@ pub(crate) fn thrown<'js>(
     let tool_code = caught(ctx, prelude.tool_code(error)).flatten();
     let tool_code = tool_code.and_then(|code| code_named(&code));
     let code = tool_code.unwrap_or(ThrownCode::RuntimeError);
-    // The code says what kind of error it is; a tool's error need not say it again.
+    // The code already names the kind of a tool's error, so the message does not repeat it.
     let own = tool_code.and_then(|_| text(ctx, object?, "message"));
     let message = own
         .or_else(|| caught(ctx, prelude.describe(error)))
@@ -40,8 +40,8 @@ pub(crate) fn thrown<'js>(
     Thrown { code, message: cut(message), at, stack }
 }
 
-/// The engine's own error has this text. When there is no memory even for an error it throws null,
-/// as a guest may: which of the two it was, only the host can tell.
+/// True for the engine's own out-of-memory error. Without memory even for an error object, the
+/// engine throws null, as a guest may: only the host can tell the two apart.
 fn is_out_of_memory<'js>(ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
     let is_engines = |error: &Object<'js>| {
         text(ctx, error, "name").as_deref() == Some("InternalError")
@@ -50,7 +50,7 @@ fn is_out_of_memory<'js>(ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
     error.is_error() && error.as_object().is_some_and(is_engines)
 }
 
-/// The value, or nothing when it threw: the exception is taken off the engine.
+/// Returns the value, or `None` if it threw; clears the engine's pending exception.
 pub(crate) fn caught<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Option<T> {
     result
         .inspect_err(|err| {

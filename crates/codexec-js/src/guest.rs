@@ -14,23 +14,23 @@ use crate::prelude::{Prelude, State, install};
 use crate::program::{Names, Program, flaw_code};
 use crate::wire::{Gone, Wire};
 
-/// Deep enough for honest recursion, and far from the end of a stack of 8 MiB.
+/// Enough for ordinary recursion, and well below a stack of 8 MiB.
 const STACK_BYTES: usize = 1 << 20;
 
-/// Even a guest with next to no memory must be able to say so.
+/// Even a guest with hardly any memory must be able to report its end.
 const MIN_MEMORY_BYTES: usize = 4 << 20;
 
-/// No result is longer, as JSON.
+/// Limit of a result as JSON.
 const RESULT_BYTES: usize = 8 << 20;
 
-/// An engine that has everything but a guest.
+/// A warm engine, without any guest code.
 pub struct Guest {
     context: Context,
     host: Rc<Host>,
     prelude: Persistent<Object<'static>>,
 }
 
-/// Why there is no engine. None of it has to do with a guest.
+/// Why the engine could not be set up. Independent of any guest.
 #[derive(Debug, thiserror::Error)]
 pub enum WarmError {
     #[error("the JavaScript engine does not start")]
@@ -40,7 +40,7 @@ pub enum WarmError {
 }
 
 impl Guest {
-    /// Engine and prelude loaded; nothing of a job is known. Fork after this.
+    /// Loads the engine and the prelude. Fork after this.
     pub fn warm() -> Result<Guest, WarmError> {
         let runtime = Runtime::new().map_err(WarmError::Engine)?;
         runtime.set_max_stack_size(STACK_BYTES);
@@ -63,18 +63,18 @@ impl Guest {
         Ok(Guest { context, host, prelude })
     }
 
-    /// Reads one `ToGuest::Start` and runs it, or the cells that follow it, and says how each
-    /// ended; returns when everything is written or the host is gone.
+    /// Reads one `ToGuest::Start`, runs it or the cells that follow it, and reports how each ended.
+    /// Returns when everything is written, or the host is gone.
     pub fn run(self, socket: UnixStream) {
         let mut wire = Wire::new(socket);
         if let Ok(job) = wire.receive_job() {
             self.host.wire.replace(Some(wire));
             self.host.began.replace(Some(Instant::now()));
-            // A host that is gone hears nothing any more.
+            // Nothing can be reported to a host that is gone.
             let _gone = if job.is_session { self.run_cells(&job) } else { self.run_job(&job) };
             self.host.wire.replace(None);
         }
-        // The process ends now; taking the heap apart would only cost time.
+        // The process exits now; freeing the heap would only cost time.
         std::mem::forget(self);
     }
 
@@ -101,7 +101,7 @@ impl Guest {
 
     fn limit_memory(&self, job: &Job) {
         let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
-        // The rest is for what is not the engine's: frames, the parser, and reporting the end.
+        // The rest is for memory outside the engine: frames, the parser, and reporting the end.
         let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
         self.context.runtime().set_memory_limit(limit);
     }
@@ -118,10 +118,10 @@ impl Guest {
     }
 }
 
-/// How a guest ends: with a value, or with what it threw.
+/// The end of a guest: its result, or what it threw.
 type Ending = Result<Json, Thrown>;
 
-/// One guest inside the engine.
+/// A guest in the engine.
 struct Run<'a, 'js> {
     ctx: Ctx<'js>,
     prelude: Prelude<'js>,
@@ -139,12 +139,12 @@ impl<'js> Run<'_, 'js> {
         self.prelude.give(self.ctx.json_parse(input.text())?, args.to_vec())
     }
 
-    /// Makes the guest's function, without calling it.
+    /// Compiles the guest's function without calling it.
     fn main(&self, script: &str, file: &str, language: Language) -> Result<Function<'js>, Thrown> {
         let mut options = EvalOptions::default();
         options.filename = Some(file.to_owned());
         self.ctx.eval_with_options(script, options).map_err(|_| {
-            // The parser lets through what this engine does not know.
+            // Syntax that the parser accepts, but this engine does not.
             let thrown = self.take_thrown();
             match thrown.code {
                 ThrownCode::RuntimeError => Thrown { code: flaw_code(language), ..thrown },
@@ -153,7 +153,7 @@ impl<'js> Run<'_, 'js> {
         })
     }
 
-    /// Runs until nothing is left to wait for.
+    /// Runs until there is nothing left to wait for.
     fn to_end(&self, main: Function<'js>) -> Result<Ending, Gone> {
         if self.prelude.start(main).is_err() {
             return Ok(Err(self.take_thrown()));
@@ -167,7 +167,7 @@ impl<'js> Run<'_, 'js> {
                     }
                 }
                 Ok(Turn::Settled) => return Ok(self.result()),
-                // Whoever asked for it knows what it means.
+                // The caller reports the interrupt.
                 Ok(Turn::Interrupted) => return Ok(Err(stuck())),
                 Ok(Turn::Stuck) => return Ok(Err(stuck())),
                 Err(_) => return Ok(Err(self.take_thrown())),
@@ -175,14 +175,14 @@ impl<'js> Run<'_, 'js> {
         }
     }
 
-    /// Runs what can run now, and finds out what is next. `settled_ms` keeps when main was first
-    /// seen to have settled.
+    /// Runs what can run now, and returns what to do next. `settled_ms` is the time when main was
+    /// first seen to have settled.
     fn turn(&self, settled_ms: &mut Option<f64>) -> rquickjs::Result<Turn> {
         while !self.host.is_interrupted() && self.ctx.execute_pending_job() {}
         if self.host.is_interrupted() {
             return Ok(Turn::Interrupted);
         }
-        // Nearly every turn of a guest that calls tools, and so worth one question for all.
+        // A shortcut for guests that only call tools, with a single call into the prelude.
         if self.prelude.awaits_only_calls()? {
             return Ok(Turn::Wait(None));
         }
@@ -209,7 +209,7 @@ impl<'js> Run<'_, 'js> {
         })
     }
 
-    /// An answer that cannot be read (too deep, too big) fails the call that awaits it.
+    /// Delivers an answer. If it cannot be parsed (too deep, too large), the call fails.
     fn deliver(&self, id: u32, result: &Result<Json, codexec_types::CallError>) {
         let value = match result {
             Ok(json) => self.ctx.json_parse(json.text()),
@@ -265,11 +265,11 @@ impl<'js> Run<'_, 'js> {
     }
 }
 
-/// What the guest has begun and does not await gets this long after its value is known: a call
-/// without `await` should still arrive, and one that hangs must not cost the value.
+/// Time for calls that are not awaited, after the result is known: such a call should still be
+/// sent, and one that hangs must not delay the result much.
 const DRAIN_MS: f64 = 1_000.0;
 
-/// `poll` counts milliseconds in an `int`.
+/// `poll` takes milliseconds as an `int`.
 const MAX_WAIT_MS: f64 = 1e9;
 
 fn after_ms(ms: f64) -> Instant {
@@ -277,8 +277,8 @@ fn after_ms(ms: f64) -> Instant {
 }
 
 enum Turn {
-    /// For an answer, until then at most. Also when something is due now: timers that follow each
-    /// other without a pause must not keep the answers out.
+    /// Wait for an answer, at most until then. Also used when a timer is due now: a series of
+    /// timers without a pause must not block answers.
     Wait(Option<Instant>),
     Settled,
     Stuck,

@@ -1,5 +1,5 @@
-//! What the prelude can ask of Rust. The guest never sees these functions themselves: the
-//! prelude keeps them in its closures.
+//! The native functions of the prelude. Guests never see them: the prelude keeps them in its
+//! closures.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,19 +14,19 @@ use crate::random::{self, Random};
 use crate::url;
 use crate::wire::{Gone, Wire};
 
-/// A longer text goes out in pieces.
+/// Longer texts are split into several frames.
 const OUTPUT_BYTES: usize = 512 << 10;
 
-/// No question is longer: it has to fit into a frame, whatever the guest puts in it.
+/// Limit of an ask, so that it always fits into a frame.
 const ASK_BYTES: usize = 9 << 20;
 
-/// Progress is a line to glance at.
+/// Limit of a progress message, which is a single short line.
 const PROGRESS_BYTES: usize = 4 << 10;
 
-/// How often code that computes looks whether it is to stop.
+/// Minimum interval between two checks for an interrupt while code computes.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What the natives share with the worker. Empty until a run begins.
+/// State that the natives share with the worker. Empty until a run starts.
 #[derive(Default)]
 pub(crate) struct Host {
     pub(crate) wire: RefCell<Option<Wire>>,
@@ -44,19 +44,19 @@ impl Host {
         self.wire.borrow_mut().as_mut().ok_or(Gone).and_then(act)
     }
 
-    /// Milliseconds since the run began.
+    /// Returns the milliseconds since the run started.
     pub(crate) fn now_ms(&self) -> f64 {
         self.began.borrow().map_or(0.0, |began| began.elapsed().as_secs_f64() * 1_000.0)
     }
 
-    /// Whether the cell that runs is to stop, as far as that has been heard.
+    /// True if the current cell has been interrupted, as far as received.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.wire.borrow().as_ref().is_none_or(Wire::is_interrupted)
     }
 
-    /// The same for code that computes, which the engine calls often.
+    /// Reads the socket for an interrupt, at most every `LOOK`. The engine calls this often.
     pub(crate) fn looks_interrupted(&self) -> bool {
-        // Borrowed while a native waits, which looks by itself.
+        // Borrowed while a native waits, which checks by itself.
         let Ok(mut wire) = self.wire.try_borrow_mut() else { return false };
         let Some(wire) = wire.as_mut() else { return true };
         let now = Instant::now();
@@ -88,7 +88,7 @@ impl Host {
     }
 }
 
-/// The object that every file of the prelude gets.
+/// Creates the object that every file of the prelude gets.
 pub(crate) fn natives<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
     let natives = Object::new(ctx.clone())?;
     add_talk(&natives, host)?;
@@ -153,7 +153,7 @@ fn add_talk<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<()> {
         Func::from(move |ctx: Ctx<'js>, id: u32| {
             match own.with_wire(|wire| wire.wait_for(id)).map_err(|_| gone(&ctx))? {
                 Some(result) => answer_value(&ctx, &result),
-                // Whoever catches this does not get far.
+                // The interrupt handler stops code that catches this.
                 None => Err(Exception::throw_internal(&ctx, "interrupted")),
             }
         }),
@@ -179,8 +179,8 @@ fn add_clock_and_chance<'js>(natives: &Object<'js>, host: &Rc<Host>) -> Result<(
     )
 }
 
-/// `{ok: true, result}` or `{ok: false, error: {code, message, server, tool}}`, read by the
-/// engine itself, so that nothing the guest has replaced takes part.
+/// Returns `{ok: true, result}` or `{ok: false, error: {code, message, server, tool}}`, parsed by
+/// the engine itself, so that no function that the guest has replaced is involved.
 fn answer_value<'js>(
     ctx: &Ctx<'js>,
     result: &std::result::Result<Json, CallError>,

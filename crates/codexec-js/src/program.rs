@@ -1,9 +1,10 @@
-//! From the guest's text to the script that the engine runs.
+//! Compiles the guest's text to the script that the engine runs.
 //!
-//! The text is parsed alone and printed anew from its tree, so that no text can close the
-//! function that is put around it.
+//! The text is parsed alone and printed anew from its syntax tree, so that no text can close the
+//! function that is wrapped around it.
 //!
-//! THREAT[ESC-1]: nor can it name a module; there is no loader, and no object of another realm.
+//! THREAT[ESC-1]: the text cannot name a module either; there is no loader, and no object of
+//! another realm.
 
 mod declarations;
 mod modules;
@@ -25,27 +26,27 @@ use crate::positions::{Positions, position_of};
 
 pub(crate) use declarations::Declared;
 
-/// A guest's code, ready for the engine: an expression that gives an async function.
+/// A guest's code, ready for the engine: an expression that evaluates to an async function.
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
     pub(crate) declared: Declared,
 }
 
-/// Whose are the names that a text declares?
+/// The owner of the names that a text declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
-    /// The text's own: it is run once.
+    /// The text itself: it runs once.
     Own,
-    /// The session's, of which it is a cell.
+    /// The session: the text is one of its cells.
     Session,
 }
 
-/// On a line of its own, so that columns stay as they are.
+/// On its own line, so that columns do not change.
 const HEAD: &str = "({\"<main>\": async () => {\n";
 const TAIL: &str = "\n}})[\"<main>\"]";
 
-/// What keeps a text from being a program.
+/// A syntax error.
 struct Flaw {
     message: String,
     offset: Option<u32>,
@@ -62,7 +63,7 @@ impl Program {
     }
 }
 
-/// What a text that is no program is called.
+/// Returns the error code for a text that is not a valid program.
 pub(crate) fn flaw_code(language: Language) -> ThrownCode {
     match language {
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
@@ -136,10 +137,10 @@ fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {
     (script, positions)
 }
 
-/// Without a `return`, the value of the last expression is the value of the code.
+/// Makes the last expression the result, if there is no `return`.
 fn return_last_expression<'a>(program: &mut ast::Program<'a>, allocator: &'a Allocator) {
     let builder = AstBuilder::new(allocator);
-    // A text that is nothing but strings is parsed as directives.
+    // A text that consists of string literals only is parsed as directives.
     if program.body.is_empty()
         && let Some(directive) = program.directives.pop()
     {

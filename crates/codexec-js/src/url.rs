@@ -1,8 +1,8 @@
-//! URLs as the web reads them, for the prelude's `URL`.
+//! URLs as the WHATWG standard defines them, for the prelude's `URL`.
 
 use url::{Url, quirks};
 
-/// `href`, `origin`, then the parts in the order in which the prelude's `URL` names them.
+/// `href`, `origin`, then the parts in the order of the prelude's `URL`.
 pub(crate) type Parts = Vec<String>;
 
 pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
@@ -13,10 +13,10 @@ pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
     Url::options().base_url(base.as_ref()).parse(text).ok().map(|url| parts(&url))
 }
 
-/// What `url.part = value` makes of it. A value that does not fit changes nothing.
+/// Returns the parts after `url.part = value`. An invalid value changes nothing.
 pub(crate) fn with_part(href: &str, part: &str, value: &str) -> Option<Parts> {
     let mut url = Url::parse(href).ok()?;
-    // The web's setters are silent about values that do not fit.
+    // The standard's setters ignore invalid values.
     let _fits = match part {
         "protocol" => quirks::set_protocol(&mut url, value).is_ok(),
         "username" => quirks::set_username(&mut url, value).is_ok(),

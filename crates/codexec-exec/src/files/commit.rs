@@ -1,5 +1,5 @@
-//! From the upper layer of an overlay to the user's directory: only what the guest wrote, only
-//! where nobody else has changed anything, and nothing that acts by itself.
+//! Commits the upper layer of an overlay to the user's directory: only what the guest wrote, only
+//! where nobody else has changed anything, and no file that programs run or obey by themselves.
 
 use std::io;
 use std::path::Path;
@@ -15,18 +15,18 @@ use super::moment::Moment;
 use super::place::{self, Content, Placed, Wanted};
 use super::tree::{MAX_DEPTH, Node, NodeKind, Tree, have_equal_content};
 
-/// What one commit works with.
+/// The inputs and the state of one commit.
 pub(crate) struct Commit<'a> {
     pub(crate) upper: &'a Tree,
     pub(crate) target: &'a Tree,
-    /// What changed in the user's directory from here on, somebody else changed.
+    /// Changes in the user's directory after this moment were made by somebody else.
     pub(crate) since: Moment,
-    /// What earlier commits of the same layer did.
+    /// The earlier commits of the same layer.
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) let_through: &'a [String],
-    /// The owner of what is new, where we are root.
+    /// The owner of new files, if we are root.
     pub(crate) owner: Option<(u32, u32)>,
-    /// How much may be copied.
+    /// Maximum bytes to copy.
     pub(crate) max_bytes: u64,
     pub(crate) kept: KeptFiles<'a>,
     pub(crate) listing: Listing,
@@ -40,14 +40,15 @@ const TOO_DEEP: &str = "folders are nested too deeply";
 const TOO_LARGE: &str = "it is larger than `files.max-mib` allows";
 
 impl Commit<'_> {
-    /// Does all of it, as far as it can be done: an entry that fails is told as a conflict.
+    /// Commits every entry. An entry that fails is reported as a conflict.
     pub(crate) fn run(mut self) -> Changes {
         self.folder(Path::new(""), false, 0);
         self.ledger.settle(self.target);
         self.listing.into_changes()
     }
 
-    /// `is_replaced`: what the user has there is not what the guest saw there last.
+    /// Commits the entries of one folder. `is_replaced`: the user's folder is not the one that the
+    /// guest saw.
     fn folder(&mut self, path: &Path, is_replaced: bool, depth: usize) {
         let entries = match self.upper.list(path) {
             Ok(entries) => entries,
@@ -81,7 +82,7 @@ impl Commit<'_> {
     }
 
     fn dir(&mut self, path: &Path, node: &Node, is_replaced: bool, depth: usize) -> io::Result<()> {
-        // Overlayfs marks folders that the guest made itself, and not those inside of these.
+        // Overlayfs marks folders that the guest created, but not the folders inside them.
         let is_own = is_replaced || self.is_opaque(path);
         let there = self.target.find(path)?;
         match there {
@@ -96,7 +97,7 @@ impl Commit<'_> {
                 }
                 self.make_dirs(path)?;
             }
-            // A folder that somebody else deleted comes back only if something new is in it.
+            // A folder that somebody else deleted is restored only for new files in it.
             None if is_own => self.make_dirs(path)?,
             None => {}
         }
@@ -140,7 +141,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let goal = self.upper.read_link(path)?;
-        // THREAT[FIL-5]: a program of the user's would follow it.
+        // THREAT[FIL-5]: one of the user's programs would follow the link.
         if !stays_inside(path, &goal) {
             self.hold_back(path, node, OUTSIDE);
             return Ok(());
@@ -153,7 +154,7 @@ impl Commit<'_> {
         self.put(path, node, there, false, Content::Link(&goal)).map(drop)
     }
 
-    /// Creates or replaces one entry. `Some` if the user's directory has it now.
+    /// Creates or replaces one entry. Returns `Some` if the user's directory has it now.
     fn put(
         &mut self,
         path: &Path,
@@ -218,7 +219,7 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Removes what the guest removed, and nothing that somebody else has changed or added.
+    /// Removes what the guest removed, but nothing that somebody else has changed or added.
     fn remove_entry(&mut self, path: &Path, there: &Node) -> io::Result<Placed> {
         if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
             return Ok(Placed::Conflict);
@@ -240,8 +241,8 @@ impl Commit<'_> {
         place::remove_dir(self.target, path)
     }
 
-    /// The guest deleted this folder and made a new one of the same name: what was in the old one
-    /// goes, unless the new one has it, too.
+    /// Empties a folder that the guest deleted and created again, except for entries that the new
+    /// folder has, too.
     fn clear(&mut self, path: &Path, there: &Node) -> io::Result<()> {
         if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
             return Ok(());
@@ -270,7 +271,7 @@ impl Commit<'_> {
         self.has_mark(self.upper.open_dir(path), "user.overlay.opaque")
     }
 
-    /// True if the file began as a copy of one that the user has.
+    /// True if the file started as a copy of one of the user's files.
     fn was_copied_up(&self, path: &Path) -> bool {
         self.has_mark(self.upper.open_file(path).map(|(file, _)| file), "user.overlay.origin")
     }
@@ -303,8 +304,8 @@ impl Commit<'_> {
     }
 }
 
-/// True if a link at `path` cannot lead out of the directory by itself. Only at its beginning may
-/// it go up: behind a name, which may be a link, `..` leads anywhere.
+/// True if a link at `path` cannot lead out of the directory. `..` is allowed only at the start of
+/// its target: after a name, which may be a symlink, it could lead anywhere.
 fn stays_inside(path: &Path, goal: &Path) -> bool {
     use std::path::Component;
     let mut height = path.components().count().saturating_sub(1);

@@ -1,5 +1,5 @@
-//! What a guest may write for itself and never into the user's directory: files that programs
-//! obey or run without being asked to.
+//! Files that a guest may write for itself, but that are never committed to the user's directory:
+//! programs run or obey them without being asked to.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,11 +7,13 @@ use std::path::Path;
 
 use super::tree::{Node, NodeKind, Tree};
 
-/// THREAT[FIL-2], THREAT[CFG-5]: names at any depth, in any spelling of upper and lower case, and
-/// why each is held back. A `*` at the beginning stands for any beginning, and a name with a `/`
-/// for the end of a path. Every file of a project that we read servers from is here.
+/// The reasons to hold back files, and their names.
 ///
-/// Files that only a deliberate command or a remote service uses are not: `package.json`,
+/// THREAT[FIL-2], THREAT[CFG-5]: names match at any depth and case-insensitively. A leading `*`
+/// matches any prefix; a name with a `/` matches the end of a path. Every project file that we read
+/// MCP servers from is listed.
+///
+/// Files that only a deliberate command or a remote service uses are not listed: `package.json`,
 /// `Makefile`, `pyproject.toml`, `.gitignore`, `.github/workflows`.
 const TABLE: &[(&str, &[&str])] = &[
     ("repositories run hooks and obey settings", REPOSITORIES),
@@ -156,7 +158,7 @@ const TOOLS: &[&str] = &[
 
 const ENVIRONMENT: &str = "a virtual environment runs what is in it";
 
-/// Why an entry that a guest wrote stays out of the user's directory, if it does.
+/// Returns the reason to hold back an entry, if there is one.
 pub(crate) fn judge(
     layer: &Tree,
     path: &Path,
@@ -167,7 +169,7 @@ pub(crate) fn judge(
     if node.kind == NodeKind::Special {
         return Some("it is a pipe, a socket or a device");
     }
-    // Whoever lets a folder through lets through what is in it.
+    // A setting that lets a folder through also applies to its contents.
     let is_named = |part: &OsStr| let_through.iter().any(|word| part.as_bytes() == word.as_bytes());
     if path.iter().any(is_named) {
         return None;

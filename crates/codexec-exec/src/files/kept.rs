@@ -1,4 +1,4 @@
-//! Copies of a guest's files in the folder of its execution, for whoever wants them later.
+//! Copies of a guest's files in the directory of its execution.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
@@ -8,7 +8,7 @@ use std::path::Path;
 use super::ledger::Ledger;
 use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
 
-/// What is kept of one execution's files.
+/// Limits of the copies for one execution.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 1_000;
 
@@ -23,8 +23,8 @@ impl<'a> KeptFiles<'a> {
         KeptFiles { folder, bytes_left: MAX_BYTES, files_left: MAX_FILES }
     }
 
-    /// Copies one file, as far as there is room for it. Bytes are counted as they are copied: a
-    /// file may grow meanwhile.
+    /// Copies one file if it fits. Bytes are counted while they are copied, because the file may
+    /// grow.
     pub(crate) fn keep_file(&mut self, tree: &Tree, path: &Path) -> io::Result<()> {
         let (mut source, node) = tree.open_file(path)?;
         if node.bytes > self.bytes_left || self.files_left == 0 {
@@ -41,7 +41,8 @@ impl<'a> KeptFiles<'a> {
         Ok(())
     }
 
-    /// Copies an entry with all that is below it. True if any of it is new since the last commit.
+    /// Copies an entry and everything below it. Returns true if any of it is new since the last
+    /// commit.
     pub(crate) fn keep(
         &mut self,
         tree: &Tree,

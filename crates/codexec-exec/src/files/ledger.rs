@@ -1,5 +1,5 @@
-//! What earlier commits of one upper layer did, so that a session's next commit does only what is
-//! new, and knows its own writes from other people's.
+//! A record of the earlier commits of one upper layer. A session's next commit then handles only
+//! what is new, and can tell its own writes from other people's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -11,32 +11,32 @@ use super::tree::{Node, Stamp, Tree};
 #[derive(Default)]
 pub(crate) struct Ledger {
     entries: BTreeMap<PathBuf, Entry>,
-    /// Folders of the user's that a commit wrote in, as they were afterwards.
+    /// The user's folders that a commit wrote to, with their stamps afterwards.
     folders: HashMap<PathBuf, Option<Stamp>>,
-    /// Folders that the guest made itself.
+    /// Folders that the guest created.
     made: BTreeSet<PathBuf>,
 }
 
 struct Entry {
-    /// The guest's version that was dealt with.
+    /// The version of the guest's file that was handled.
     upper: Stamp,
     became: Became,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Became {
-    /// The user's directory has it, as this.
+    /// The user's directory has the file, with this stamp.
     Put(Stamp),
     Removed,
-    /// The user's directory does not have it, and the guest goes on seeing it.
+    /// The user's directory does not have the file, but the guest still sees it.
     Held,
-    /// The user's directory has somebody else's.
+    /// The user's directory has somebody else's version.
     Conflict,
 }
 
 impl Ledger {
-    /// True if this version of the guest's was dealt with before. Overlayfs shares one file
-    /// between all marks of deletions, so its times tell nothing.
+    /// True if this version of the guest's entry was handled before. Overlayfs may share one inode
+    /// between all whiteouts, so their stamps are not compared.
     pub(crate) fn is_done(&self, path: &Path, node: &Node) -> bool {
         self.entries.get(path).is_some_and(|entry| {
             let is_removal = entry.became == Became::Removed;
@@ -47,7 +47,7 @@ impl Ledger {
         })
     }
 
-    /// True if what the user has there is what a commit left there.
+    /// True if the user's entry is unchanged since a commit wrote it.
     pub(crate) fn is_ours(&self, path: &Path, there: &Node) -> bool {
         let put = self.entries.get(path).is_some_and(
             |entry| matches!(entry.became, Became::Put(stamp) if stamp == there.stamp),
@@ -96,7 +96,7 @@ impl Ledger {
         self.entries.insert(path.to_owned(), Entry { upper: node.stamp, became });
     }
 
-    /// Where a folder was, there is a file now, or nothing.
+    /// Forgets everything below a path that is no longer a folder.
     fn forget_below(&mut self, path: &Path) {
         self.made.remove(path);
         let beyond = (Bound::Excluded(path), Bound::Unbounded);
@@ -113,14 +113,14 @@ impl Ledger {
         }
     }
 
-    /// The folder that an entry is in has changed by it.
+    /// Marks the parent folder as changed by us.
     fn touch(&mut self, path: &Path) {
         if let Some(folder) = path.parent() {
             self.folders.insert(folder.to_owned(), None);
         }
     }
 
-    /// At the end of a commit: how the folders are that it wrote in.
+    /// Records the stamps of the folders that this commit wrote to. Called at the end of a commit.
     pub(crate) fn settle(&mut self, target: &Tree) {
         for (path, stamp) in &mut self.folders {
             if stamp.is_none() && !path.as_os_str().is_empty() {
@@ -134,8 +134,8 @@ impl Ledger {
         self.folders.extend(stamps);
     }
 
-    /// Moves what is held back from one layer to the next, and forgets everything else: the next
-    /// layer covers nothing but that.
+    /// Moves the held-back files from one layer to the next and forgets everything else, because
+    /// the new layer contains nothing else.
     pub(crate) fn move_held(&mut self, from: &Tree, to: &Tree) -> io::Result<()> {
         let old = std::mem::take(self);
         let mut root: Option<&Path> = None;
@@ -147,7 +147,7 @@ impl Ledger {
                 root = Some(path);
                 from.move_entry(path, to)?;
             }
-            // A move changes the times of what is moved, and of nothing below it.
+            // A rename changes the stamp of the moved entry, but of nothing below it.
             if let Some(node) = to.find(path)? {
                 self.note_held(path, &node);
             }

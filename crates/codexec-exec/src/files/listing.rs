@@ -1,11 +1,11 @@
-//! What is told of a commit, or of a workspace: bounded, in the order in which it was seen.
+//! The report about a commit or a workspace: a bounded list of files in the order of the walk.
 
 use std::io;
 use std::path::Path;
 
 use codexec_types::{Artifact, Changes, NotWritten};
 
-/// How many files the lists of what was written hold together, and those of what was not.
+/// Maximum number of listed files that were written, and of files that were not.
 const MAX_WRITTEN: usize = 200;
 const MAX_NOT_WRITTEN: usize = 50;
 

@@ -1,4 +1,4 @@
-//! When a file last changed, and whether that was before or after a run began.
+//! File timestamps, and how to tell changes before a run from changes after its start.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,14 +7,15 @@ use std::time::Duration;
 use rustix::fs::{self, MemfdFlags};
 use rustix::time::{ClockId, clock_gettime};
 
-/// A time as the kernel stamps files with it.
+/// A timestamp of the kernel's file clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Moment {
     seconds: i64,
     nanoseconds: i64,
 }
 
-/// File systems whose stamps never run behind a finer one that the kernel has given out.
+/// Magic numbers of file systems whose timestamps never lag behind a finer one that the kernel has
+/// issued.
 const FINE: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
 
 impl Moment {
@@ -22,12 +23,12 @@ impl Moment {
         Moment { seconds, nanoseconds: nanoseconds.try_into().unwrap_or(0) }
     }
 
-    /// A moment that is later than the stamp of every change so far in this directory's file
-    /// system, and not later than the stamp of any change to come.
+    /// Returns a moment that is later than the timestamp of every change so far in this directory's
+    /// file system, and not later than that of any future change.
     ///
-    /// Stamps come from a clock that ticks every few milliseconds. Linux 6.13 and newer gives a
-    /// finer stamp to a file that was looked at before it changed, and no stamp given out later
-    /// is earlier than that. Elsewhere this waits for the next tick.
+    /// Timestamps come from a clock that ticks every few milliseconds. Linux 6.13 and newer issues
+    /// a finer timestamp to a file that was queried before it changed, and no later timestamp is
+    /// earlier. Elsewhere this function waits for the next tick.
     pub(crate) fn after_all_changes(directory: BorrowedFd<'_>) -> io::Result<Moment> {
         let is_fine = fs::fstatfs(directory)
             .is_ok_and(|about| FINE.iter().any(|magic| i64::from(*magic) == fs_type(&about)));
@@ -58,7 +59,7 @@ fn tick() {
     std::thread::sleep(Duration::from_micros(500));
 }
 
-/// `None` where the kernel has no finer stamps.
+/// Returns `None` if the kernel has no fine timestamps.
 fn fine() -> io::Result<Option<Moment>> {
     let file = fs::memfd_create("moment", MemfdFlags::CLOEXEC)?;
     fs::fstat(&file)?;

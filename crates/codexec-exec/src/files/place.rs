@@ -1,6 +1,6 @@
-//! Changes to the user's own directory, one entry at a time. Each looks at what it displaces
-//! after it has been displaced, and puts it back if somebody else changed it: nothing of the
-//! user's is overwritten or deleted unseen.
+//! Changes entries of the user's directory, one at a time. Each change inspects the displaced entry
+//! afterwards and puts it back if somebody else has changed it, so nothing of the user is
+//! overwritten or deleted unnoticed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,15 +13,15 @@ use rustix::io::Errno;
 
 use super::tree::{Node, NodeKind, Tree, describe, look};
 
-/// What became of one entry.
+/// The result of a change to one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placed {
     Done(Option<Node>),
-    /// Somebody else changed it meanwhile; theirs stays.
+    /// Somebody else changed the entry meanwhile; their version stays.
     Conflict,
 }
 
-/// What an entry of the user's directory is to become.
+/// The new state of an entry.
 pub(super) struct Wanted<'a> {
     pub(super) content: Content<'a>,
     pub(super) mode: u32,
@@ -30,19 +30,19 @@ pub(super) struct Wanted<'a> {
 }
 
 pub(super) enum Content<'a> {
-    /// At most this many bytes of it.
+    /// A file, cut to this many bytes.
     File(&'a mut File, u64),
     Link(&'a Path),
 }
 
-/// Writes a new entry. `Conflict` if there is one by now.
+/// Creates an entry. Returns `Conflict` if one exists by now.
 pub(super) fn create(tree: &Tree, path: &Path, wanted: Wanted<'_>) -> io::Result<Placed> {
     let (folder, name) = tree.parent(path)?;
     let staged = Staged::write(folder, wanted)?;
     staged.publish(name)
 }
 
-/// Puts a new entry where `expected` is.
+/// Replaces the `expected` entry.
 pub(super) fn replace(
     tree: &Tree,
     path: &Path,
@@ -54,14 +54,14 @@ pub(super) fn replace(
     staged.exchange(name, expected)
 }
 
-/// Removes a file or a link.
+/// Removes a file or a symlink.
 pub(super) fn remove(tree: &Tree, path: &Path, expected: &Node) -> io::Result<Placed> {
     let (folder, name) = tree.parent(path)?;
     let aside = unused_name()?;
     match fs::renameat_with(&folder, name, &folder, &aside, RenameFlags::NOREPLACE) {
         Ok(()) => {}
         Err(Errno::NOENT) => return Ok(Placed::Done(None)),
-        // A file system without this flag.
+        // The file system does not support the flag.
         Err(Errno::INVAL) => {
             return match look(folder.as_fd(), name)?.has_content_of(expected) {
                 true => fs::unlinkat(&folder, name, AtFlags::empty())
@@ -76,12 +76,12 @@ pub(super) fn remove(tree: &Tree, path: &Path, expected: &Node) -> io::Result<Pl
         fs::unlinkat(&folder, &aside, AtFlags::empty())?;
         return Ok(Placed::Done(None));
     }
-    // If the name is taken by now, both stay: one under a name that tells where it comes from.
+    // If the name is taken by now, both entries stay: the displaced one under its temporary name.
     let _ = fs::renameat_with(&folder, &aside, &folder, name, RenameFlags::NOREPLACE);
     Ok(Placed::Conflict)
 }
 
-/// Removes a folder in which nothing is.
+/// Removes an empty folder.
 pub(super) fn remove_dir(tree: &Tree, path: &Path) -> io::Result<Placed> {
     let (folder, name) = tree.parent(path)?;
     match fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
@@ -91,7 +91,7 @@ pub(super) fn remove_dir(tree: &Tree, path: &Path) -> io::Result<Placed> {
     }
 }
 
-/// Makes a folder, and those above it that are missing.
+/// Creates a folder and its missing parents. Returns true if any was created.
 pub(super) fn make_dirs(
     tree: &Tree,
     path: &Path,
@@ -110,7 +110,7 @@ pub(super) fn make_dirs(
             Err(errno) => return Err(errno.into()),
         }
         let made = tree.open_dir(path)?;
-        // Our own umask is not the guest's.
+        // `mkdir` applied our own umask.
         fs::fchmod(&made, Mode::from_raw_mode(mode(path)))?;
         if let Some((user, group)) = owner {
             fs::fchown(&made, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
@@ -119,11 +119,11 @@ pub(super) fn make_dirs(
     Ok(is_new)
 }
 
-/// An entry that is written and that nobody sees under its own name yet.
+/// An entry that is written, but not visible under its final name yet.
 struct Staged {
     folder: OwnedFd,
     file: Option<File>,
-    /// `None` while the file has no name at all.
+    /// `None` while the file has no name at all (`O_TMPFILE`).
     name: Option<OsString>,
 }
 
@@ -140,7 +140,7 @@ impl Staged {
                 let mut staged = Staged::unnamed(folder)?;
                 if let Some(file) = &mut staged.file {
                     io::copy(&mut io::Read::take(source, max_bytes), file)?;
-                    // THREAT[FIL-4]: no set-id bit is among these.
+                    // THREAT[FIL-4]: drops set-id bits.
                     fs::fchmod(&*file, Mode::from_raw_mode(mode & 0o777))?;
                 }
                 staged
@@ -160,7 +160,7 @@ impl Staged {
         if let Ok(file) = fs::openat(&folder, ".", flags, mode) {
             return Ok(Staged { folder, file: Some(File::from(file)), name: None });
         }
-        // A file system that has no files without a name.
+        // The file system does not support `O_TMPFILE`.
         let name = unused_name()?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let file = fs::openat(&folder, &name, flags | OFlags::NOFOLLOW, mode)?;
@@ -180,14 +180,15 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives it its own name, if that is free.
+    /// Gives the entry its final name, if that is free.
     fn publish(mut self, name: &OsStr) -> io::Result<Placed> {
         let named = match self.name.take() {
             None => self.link(name),
             Some(staged) => {
                 let flags = RenameFlags::NOREPLACE;
                 let moved = fs::renameat_with(&self.folder, &staged, &self.folder, name, flags);
-                // A file system without this flag: two names for a moment, and never a loss.
+                // The file system does not support the flag: the file has two names for a moment,
+                // but is never lost.
                 let moved = match moved {
                     Err(Errno::INVAL) => {
                         let none = AtFlags::empty();
@@ -209,7 +210,7 @@ impl Staged {
         }
     }
 
-    /// Changes places with what has the name, which must be what was expected.
+    /// Swaps the entry with the one that has the name, and checks that this was the expected one.
     fn exchange(mut self, name: &OsStr, expected: &Node) -> io::Result<Placed> {
         let staged = match self.name.take() {
             Some(staged) => staged,
@@ -224,7 +225,7 @@ impl Staged {
         match fs::renameat_with(folder, &staged, folder, name, flags) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(Placed::Conflict),
-            // A file system that cannot exchange: what is there is looked at just before.
+            // The file system cannot exchange names: the entry is checked just before the rename.
             Err(Errno::INVAL) => {
                 if !look(folder.as_fd(), name)?.has_content_of(expected) {
                     return Ok(Placed::Conflict);
@@ -240,7 +241,7 @@ impl Staged {
             return self.placed(name);
         }
         if let Err(errno) = fs::renameat_with(folder, &staged, folder, name, flags) {
-            // Under our name is now the user's file: it stays there rather than being lost.
+            // The temporary name now holds the user's file, which must not be deleted.
             self.name = None;
             return Err(errno.into());
         }
@@ -263,7 +264,7 @@ impl Staged {
 }
 
 impl Drop for Staged {
-    /// What is under a name of ours is ours, or is what was replaced.
+    /// Removes the temporary name, which holds our own entry or the one that was replaced.
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = fs::unlinkat(&self.folder, name, AtFlags::empty());
@@ -271,7 +272,7 @@ impl Drop for Staged {
     }
 }
 
-/// True if what was set aside is what was expected, and nobody still writes to it.
+/// True if the displaced entry is the expected one, and nobody has it open for writing.
 fn is_untouched(
     tree: &Tree,
     folder: &OwnedFd,
@@ -288,12 +289,12 @@ fn is_untouched(
         Ok((file, found)) => {
             found.has_content_of(expected) && !codexec_sandbox::is_open_for_writing(file.as_fd())
         }
-        // A file that we may not read: its times have to do.
+        // An unreadable file: only its times can be compared.
         Err(_) => is_same,
     }
 }
 
-/// A name that nothing has, and that says whose it is if we die meanwhile.
+/// Returns a random name that identifies its owner if we die before removing it.
 fn unused_name() -> io::Result<OsString> {
     let mut bits = [0; 8];
     getrandom::fill(&mut bits).map_err(io::Error::other)?;

@@ -1,5 +1,5 @@
-//! A directory tree that is reached through descriptors only: no link is followed, no mount is
-//! crossed and no path leaves the tree, whatever somebody renames meanwhile.
+//! A directory tree that is accessed through descriptors only: no link is followed, no mount is
+//! crossed and no path leaves the tree, whatever is renamed meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,18 +13,18 @@ use rustix::io::Errno;
 
 use super::moment::Moment;
 
-/// A guest can nest folders without end; a path of this many parts is no project's.
+/// Guests can nest folders without limit; no real project is this deep.
 pub(crate) const MAX_DEPTH: usize = 128;
 
 pub(crate) struct Tree(OwnedFd);
 
-/// One entry of a tree, as the kernel describes it. A link stands for itself.
+/// An entry of a tree as `stat` describes it. Symlinks are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) kind: NodeKind,
     pub(crate) bytes: u64,
     pub(crate) stamp: Stamp,
-    /// The permission bits alone: no set-id bits, no sticky bit.
+    /// The permission bits without set-id and sticky bits.
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
 }
@@ -34,13 +34,14 @@ pub(crate) enum NodeKind {
     File,
     Dir,
     Link,
-    /// A character device with the number 0:0: overlayfs writes one where a guest deleted.
+    /// A character device with the number 0:0, which overlayfs creates where the guest deleted an
+    /// entry.
     Whiteout,
     /// A pipe, a socket or a device.
     Special,
 }
 
-/// Which file it is, and when it last changed.
+/// The identity of a file, and when it last changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     inode: u64,
@@ -61,12 +62,12 @@ impl Tree {
         self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    /// A tree of its own below this one.
+    /// Opens a folder as a tree of its own.
     pub(crate) fn subtree(&self, path: &Path) -> io::Result<Tree> {
         self.open_dir(path).map(Tree)
     }
 
-    /// Opens a regular file for reading. Neither a pipe nor a device makes this wait.
+    /// Opens a regular file for reading. Never blocks on a pipe or device.
     pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Node)> {
         let file = File::from(self.open(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
         let node = Node::of(&fs::fstat(&file)?);
@@ -76,13 +77,13 @@ impl Tree {
         Ok((file, node))
     }
 
-    /// The folder that a path's last part is in, and that part.
+    /// Opens the parent folder of a path. Returns it with the last component.
     pub(crate) fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.open_dir(path.parent().unwrap_or(Path::new("")))?, name))
     }
 
-    /// `None` if nothing is there.
+    /// Returns the entry at a path, or `None` if there is none.
     pub(crate) fn find(&self, path: &Path) -> io::Result<Option<Node>> {
         let found = self.parent(path).and_then(|(folder, name)| look(folder.as_fd(), name));
         match found {
@@ -97,8 +98,7 @@ impl Tree {
         Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
     }
 
-    /// What is in a folder, by name. An entry that is gone by the time it is looked at is left
-    /// out.
+    /// Lists a folder, sorted by name. Entries that disappear meanwhile are skipped.
     pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Node)>> {
         let folder = self.open_dir(path)?;
         let mut found = Vec::new();
@@ -118,8 +118,8 @@ impl Tree {
         Ok(found)
     }
 
-    /// Makes an entry that a guest closed by its mode readable for us. Only for a layer of ours:
-    /// the user's own modes are the user's.
+    /// Makes an entry readable that a guest closed with its mode. Only for our own layers: the
+    /// user's modes are never changed.
     pub(crate) fn unlock(&self, path: &Path, node: &Node) -> io::Result<()> {
         let needed = if node.kind == NodeKind::Dir { 0o700 } else { 0o400 };
         if node.mode & needed == needed || !matches!(node.kind, NodeKind::Dir | NodeKind::File) {
@@ -131,7 +131,7 @@ impl Tree {
         Ok(fs::chmodat(CWD, by_descriptor, mode, AtFlags::empty())?)
     }
 
-    /// Makes a folder with the mode and owner of another.
+    /// Creates a folder with the mode and owner of another.
     pub(crate) fn make_folder(&self, path: &Path, like: &Path) -> io::Result<()> {
         self.make_folder_like(path, &self.open_dir(like)?)
     }
@@ -169,7 +169,7 @@ impl Tree {
             | ResolveFlags::NO_XDEV;
         loop {
             match fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-                // Somebody renames above us at this moment.
+                // Some ancestor was renamed during the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => return Ok(other?),
             }
@@ -196,7 +196,8 @@ impl Node {
         Node { kind, bytes, stamp, mode, owner }
     }
 
-    /// The same file with the same content as far as its times tell. A rename changes `changed`.
+    /// True if this is the same file with the same content, judging by its times. A rename changes
+    /// `changed`.
     pub(crate) fn has_content_of(&self, other: &Node) -> bool {
         self.kind == other.kind
             && self.bytes == other.bytes
@@ -213,12 +214,12 @@ pub(crate) fn describe(file: &File) -> io::Result<Node> {
     Ok(Node::of(&fs::fstat(file)?))
 }
 
-/// True if an error says that a path leads to nothing.
+/// True if the error means that the path does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Compares two files from where they stand to their ends.
+/// Compares two files from their current positions to their ends.
 pub(crate) fn have_equal_content(a: &mut File, b: &mut File) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {

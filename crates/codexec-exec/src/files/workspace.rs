@@ -1,4 +1,4 @@
-//! What a guest did to a workspace of its own: listed, and copied before it is gone.
+//! The guest's own temporary workspace: lists its files, and copies them before it is deleted.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -10,16 +10,16 @@ use super::kept::KeptFiles;
 use super::listing::Listing;
 use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
 
-/// How much of a workspace is looked at. It holds no more files than `limits.disk-files`.
+/// Maximum number of files that are listed. A workspace has at most `limits.disk-files`.
 const MAX_SEEN: usize = 50_000;
 
-/// Every file of a workspace at one moment, by its path from there.
+/// All files of a workspace at one moment, by relative path.
 pub(crate) type WorkspaceFiles = BTreeMap<PathBuf, Node>;
 
-/// What a guest has done to its workspace since `before`, and how the workspace is now. New and
-/// changed files are copied to `keep`, as far as there is room for them.
+/// Returns the changes in a workspace since `before`, and its files now. New and changed files are
+/// copied to `keep` as far as they fit.
 ///
-/// THREAT[FIL-6]: the guest may still change everything while this looks.
+/// THREAT[FIL-6]: the guest may change everything during the walk.
 pub(crate) fn collect(
     workspace: OwnedFd,
     before: &WorkspaceFiles,
@@ -46,7 +46,7 @@ pub(crate) fn collect(
     (listing.into_changes(), after)
 }
 
-/// Files and links only: a folder is there because of what is in it.
+/// Lists files and symlinks. Folders are implied by their contents.
 fn see(tree: &Tree) -> WorkspaceFiles {
     let mut seen = WorkspaceFiles::new();
     let mut folders = vec![(PathBuf::new(), 0)];
@@ -67,7 +67,7 @@ fn see(tree: &Tree) -> WorkspaceFiles {
     seen
 }
 
-/// True if a workspace, which is in memory and waits for no disk, has no entries.
+/// True if a workspace has no entries. A workspace is a tmpfs, so this does not wait for a disk.
 pub(crate) fn is_empty(workspace: &OwnedFd) -> bool {
     let Ok(entries) = rustix::fs::Dir::read_from(workspace.as_fd()) else { return false };
     entries.flatten().all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))

@@ -3,7 +3,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
-/// A process of ours that plays init: a shell whose children are the guest's processes.
+/// A shell that plays init: its children are the guest's processes.
 struct Init(Child);
 
 impl Init {
@@ -77,7 +77,7 @@ fn a_process_that_was_woken_is_noticed() {
     while frozen.is_still() {
         std::thread::yield_now();
     }
-    // Also when all of them stand still again.
+    // Also after all of them have stopped again.
     for member in frozen.members.values() {
         member.process.stop();
     }

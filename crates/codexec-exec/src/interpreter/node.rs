@@ -21,14 +21,14 @@ const FILES: &[(&str, &str)] = &[
     ("session.mjs", include_str!("../shim/node/session.mjs")),
     ("taken.mjs", include_str!("../shim/node/taken.mjs")),
     ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
-    // The same tools as in our own engine, by the same code.
+    // The same files as in the built-in engine.
     ("tools.js", include_str!("../shim/node/tools.js")),
     ("kept.js", include_str!("../shim/node/kept.js")),
 ];
-/// What its guest needs, see guest.mjs.
+/// Flags that guest.mjs needs.
 const FLAGS: &[&str] = &[
     "--no-warnings",
-    // A cell that is stopped in the middle leaves Node's own count of callbacks unbalanced.
+    // A cell that is interrupted leaves Node's callback counter unbalanced.
     "--no-force-async-hooks-checks",
     "--expose-internals",
     "--experimental-vm-modules",
@@ -61,7 +61,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     for (name, text) in FILES {
         room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
     }
-    // More than it may have: its own end would be a crash, ours names the limit.
+    // Above our own limit: Node would exit with a crash, while our guard names the limit.
     let memory_mib = (settings.limits.memory_bytes >> 20) + 256;
     let mut arguments = vec![format!("--max-old-space-size={memory_mib}")];
     arguments.extend(FLAGS.iter().map(|flag| (*flag).to_owned()));
@@ -72,7 +72,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     Ok(Interpreter { launch: launch(settings, room), first, python: None, packages, name })
 }
 
-/// An installation of its own brings its modules along.
+/// Returns the paths to show: an installation with its own prefix needs its modules as well.
 fn shown(program: &Path) -> Vec<PathBuf> {
     let prefix = program.parent().and_then(Path::parent);
     match prefix {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{ExecError, Settings};
 
-/// All of it stands in the room, so that a traceback can show it.
+/// Every file of the shim is in the rootfs, so that tracebacks can show its lines.
 const FILES: &[(&str, &str)] = &[
     ("zygote.py", include_str!("../shim/python/zygote.py")),
     ("codexec_guest.py", include_str!("../shim/python/guest.py")),
@@ -33,10 +33,11 @@ const FILES: &[(&str, &str)] = &[
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What an interpreter tells about itself. It must be able to make system calls.
+/// Code that prints the interpreter's version and paths. Its imports also check that the
+/// interpreter can make system calls.
 ///
-/// THREAT[CFG-8]: it is started with `-S`, and then told to look for packages without running what
-/// stands in `*.pth` files and in `sitecustomize`; only the folders that these files name count.
+/// THREAT[CFG-8]: started with `-S`. Package directories are then collected without running code in
+/// `*.pth` files or `sitecustomize`; only the directories named in `*.pth` files count.
 const ASK: &str = "import sys
 sys.path[:] = [p for p in sys.path if p]
 import os, json, site, ctypes, resource, socket
@@ -71,7 +72,7 @@ struct About {
     user_site: Option<PathBuf>,
 }
 
-/// The interpreter that is kept warm: how to start it, and its first message.
+/// The interpreter to keep warm: its command and its first message.
 pub(crate) struct Zygote {
     pub(crate) command: Command,
     pub(crate) message: serde_json::Value,
@@ -84,7 +85,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     for origin in about.prefixes.iter().chain([&about.executable]) {
         check_origin(origin, settings)?;
     }
-    // What guests write there would be imported before they are confined.
+    // Modules that guests write there would be imported before a guest is confined.
     about.path.retain(|path| guest_directory(path, settings).is_none());
     let (major, minor, patch) = about.version;
     let version = format!("{major}.{minor}.{patch}");
@@ -98,7 +99,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let mut shown: Vec<PathBuf> = about.prefixes.iter().flat_map(|p| outside_usr(p)).collect();
     shown.extend(about.user_site.iter().cloned());
     shown.extend(outside_usr(&about.executable));
-    // A link is shown as a link, so what it leads to has to be there too.
+    // A symlink is shown as a symlink, so its target has to be shown too.
     let real = |path: &PathBuf| path.canonicalize().ok().filter(|real| real != path);
     let behind: Vec<PathBuf> = shown.iter().filter_map(real).collect();
     shown.extend(behind.iter().flat_map(|path| outside_usr(path)));
@@ -176,13 +177,13 @@ fn zygote(
         arguments,
         environment: environment(settings, bin.filter(|bin| !bin.starts_with("/usr"))),
     };
-    // What is not shown cannot be imported.
+    // Directories that are not in the rootfs are dropped.
     let is_there = |path: &&PathBuf| {
         path.starts_with("/usr") || shown.iter().any(|shown| path.starts_with(shown))
     };
     let path: Vec<&Path> = about.path.iter().filter(is_there).map(PathBuf::as_path).collect();
-    // THREAT[PKG-7]: what was installed is for guests, and only they look there. Last: what the
-    // interpreter has itself is what its own modules were made for.
+    // THREAT[PKG-7]: only guests search the installed packages, never the zygote. Last on the path,
+    // so that the interpreter's own modules take precedence.
     let guest_path = ["/opt/packages/python"];
     let preload = &settings.python.preload;
     let message =

@@ -20,7 +20,7 @@ fn threw(code: ThrownCode) -> Option<Claim> {
     Some(Claim::Threw(Thrown { code, message: "m".to_owned(), at: None, stack: None }))
 }
 
-/// What a program's end means: its wait status, what it claims, and the code of the outcome.
+/// Checks the outcome's code for a program with this wait status and claim.
 #[track_caller]
 fn check(status: i32, claim: Option<Claim>, code: Option<&str>) {
     let outcome = Evidence { status: Some(status), ..evidence() }.of_program(claim);
@@ -32,7 +32,7 @@ fn a_program_ends_as_the_host_saw_it() {
     let exited = |code: i32| code << 8;
     check(exited(0), returned(), None);
     check(exited(0), None, None);
-    // Its own word counts only beside its status.
+    // The claim counts only if it agrees with the status.
     check(exited(0), threw(ThrownCode::RuntimeError), None);
     check(exited(3), returned(), Some("NONZERO_EXIT"));
     check(exited(1), threw(ThrownCode::RuntimeError), Some("RUNTIME_ERROR"));

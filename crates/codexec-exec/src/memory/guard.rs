@@ -1,8 +1,8 @@
-//! A thread that looks at the memory of every guest, and ends those that hold too much.
+//! A thread that measures the memory of every guest and kills those that hold too much.
 //!
-//! THREAT[RES-8]: the next look comes before a guest can have filled what it has left, so a guest is
-//! over its limit by what it fills while the look itself is under way. The thread does nothing
-//! else: work that keeps the server busy delays no look.
+//! THREAT[RES-8]: the next measurement comes before a guest can have filled its remaining memory,
+//! so a guest exceeds its limit only by what it fills during the measurement itself. The thread has
+//! no other work, so a busy server delays no measurement.
 
 use std::io;
 use std::num::NonZero;
@@ -15,16 +15,16 @@ use codexec_sandbox::{WorkerHandles, hurry_thread};
 
 use super::Meter;
 
-/// How fast a core can fill memory, and how many cores until memory itself is the bound.
+/// How fast one core can fill memory, and the number of cores that saturate memory bandwidth.
 const FILL_BYTES_PER_SECOND: u64 = 4 << 30;
 const FILLING_CORES: u64 = 4;
 const SHORTEST: Duration = Duration::from_millis(2);
 const LONGEST: Duration = Duration::from_millis(50);
-/// For a session in which no cell runs, where a look is not a single read.
+/// For idle sessions where measuring takes more than a single read.
 const LONGEST_IDLE: Duration = Duration::from_millis(250);
-/// Looks take at most this part of the thread's time for each guest.
+/// Between two measurements of a guest, the thread pauses this many times as long as one took.
 const LOOK_SHARE: u32 = 8;
-/// What the kernel's own counters may be off, and what a guest's start needs.
+/// Inaccuracy of the kernel's counters, and what the start of a guest needs.
 const TOLERANCE_BYTES: u64 = 2 << 20;
 
 static FILL_RATE: LazyLock<u64> = LazyLock::new(|| {
@@ -32,7 +32,7 @@ static FILL_RATE: LazyLock<u64> = LazyLock::new(|| {
     FILL_BYTES_PER_SECOND * cores.min(FILLING_CORES)
 });
 
-/// The thread, which ends when this is dropped.
+/// The guard thread, which ends when this is dropped.
 #[derive(Default)]
 pub(crate) struct Guard(Arc<Shared>);
 
@@ -47,7 +47,7 @@ struct State {
     guests: Vec<Arc<Guest>>,
     is_started: bool,
     is_over: bool,
-    /// When the thread wakes by itself.
+    /// When the thread wakes up without a notification.
     sleeps_until: Option<Instant>,
 }
 
@@ -60,14 +60,14 @@ struct Guest {
     due: Mutex<Instant>,
 }
 
-/// A guest that is watched. Dropping this ends the watch, not the guest.
+/// A guest under guard. Dropping this ends the guard, not the guest.
 pub(crate) struct Guarded {
     shared: Arc<Shared>,
     guest: Arc<Guest>,
 }
 
 impl Guard {
-    /// Starts the thread, if it does not run yet. No guest may be watched before.
+    /// Starts the thread unless it runs. Must be called before the first guest is guarded.
     pub(crate) fn start(&self) -> io::Result<()> {
         let mut state = lock(&self.0.state);
         if !state.is_started {
@@ -81,7 +81,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Ends the worker as soon as its guest holds more than this.
+    /// Kills the worker as soon as its guest holds more than this.
     pub(crate) fn watch(
         &self,
         meter: Arc<Meter>,
@@ -116,7 +116,7 @@ impl Drop for Guard {
 }
 
 impl Guarded {
-    /// Returns true if the guest was ended because it held too much.
+    /// True if the guest was killed because it held too much.
     pub(crate) fn was_over(&self) -> bool {
         self.guest.is_over.load(Ordering::Acquire)
     }
@@ -126,7 +126,7 @@ impl Guarded {
         self.guest.is_idle.store(false, Ordering::Relaxed);
     }
 
-    /// Nothing of the guest is waited for.
+    /// Marks the guest as idle: no cell runs.
     pub(crate) fn rest(&self) {
         self.guest.is_idle.store(true, Ordering::Relaxed);
     }
@@ -152,7 +152,7 @@ fn serve(shared: &Shared) {
         }
         drop(state);
         due.iter().for_each(|guest| guest.look());
-        // What is dropped here may be the last of a guest that has ended.
+        // Dropped without the lock: this may be the last handle of a guest that has ended.
         drop(due);
         state = lock(&shared.state);
     }
@@ -186,13 +186,13 @@ impl Guest {
     }
 }
 
-/// Returns how long a guest needs at least to fill what it has left.
+/// Returns the shortest time in which a guest can fill its remaining memory.
 fn pause(room_bytes: u64, longest: Duration) -> Duration {
     let micros = room_bytes.saturating_mul(1_000_000) / *FILL_RATE;
     Duration::from_micros(micros).clamp(SHORTEST, longest)
 }
 
-/// Nothing under these locks can be left half done.
+/// Ignores poisoning: no critical section here can leave the data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

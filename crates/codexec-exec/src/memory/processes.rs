@@ -1,32 +1,32 @@
-//! Counting memory process by process, for where there are no cgroups.
+//! Counts memory process by process, for machines without cgroups.
 //!
-//! THREAT[RES-9]: anonymous memory, page tables, huge pages and what is swapped out all count. What
-//! `/proc` cannot show is not to be had: see `refuse_shared_memory` of the sandbox.
+//! THREAT[RES-9]: anonymous memory, page tables, huge pages and swap all count. Memory that `/proc`
+//! does not show cannot be allocated: see `refuse_shared_memory` in the sandbox.
 
 use codexec_sandbox::shares_memory;
 
 use crate::watch::{about, tree};
 
-/// The kernel's buffers of one socket at most: twice the default of `net.core.wmem_max`.
+/// Upper bound of the kernel's buffers for one socket: twice the default of `net.core.wmem_max`.
 const SOCKET_BYTES: u64 = 2 * 212_992;
-/// So many sockets are free; few programs have more.
+/// Number of sockets that are not counted; few programs have more.
 const FREE_SOCKETS: u64 = 64;
 
-/// The memory of one process, or of all.
+/// The memory of one process, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
     own_bytes: u64,
-    /// Pages of files in memory that are mapped.
+    /// Mapped pages of files in memory.
     shared_bytes: u64,
 }
 
-/// Returns what a tree holds, with common memory counted once for every process that has it.
+/// Returns the memory of a process tree. Shared memory is counted once for every process.
 pub(super) fn held_bytes(roots: &[i32], disk_bytes: u64) -> u64 {
     let all = tree(roots).into_iter().map(|pid| held(&about(pid, "status")));
     total(all, roots, disk_bytes)
 }
 
-/// Returns what a tree holds if it is only the processes that the guest was started with.
+/// Returns the memory of a process tree, if the guest has started no processes of its own.
 pub(super) fn held_bytes_if_alone(roots: &[i32], disk_bytes: u64) -> Option<u64> {
     let all = tree(roots);
     let is_alone = all.len() <= roots.len().max(2);
@@ -35,16 +35,16 @@ pub(super) fn held_bytes_if_alone(roots: &[i32], disk_bytes: u64) -> Option<u64>
     })
 }
 
-/// Returns what a tree holds, with common memory counted once.
+/// Returns the memory of a process tree. Shared memory is counted once.
 pub(super) fn held_bytes_exactly(roots: &[i32], disk_bytes: u64) -> u64 {
     let mut seen: Vec<i32> = Vec::new();
     let mut all = Vec::new();
     for pid in tree(roots) {
-        // Between `vfork` and `exec` a child is another thread of its parent's memory.
+        // Between `vfork` and `exec`, a child shares its parent's memory.
         if !seen.iter().any(|other| shares_memory(*other, pid)) {
             seen.push(pid);
             let shared = share(&about(pid, "smaps_rollup"), page_tables(pid));
-            // A child that has ended since the tree was read holds nothing.
+            // A child that has exited since the tree was read holds nothing.
             all.push(shared.unwrap_or_else(|| held(&about(pid, "status"))));
         }
     }
@@ -66,7 +66,7 @@ fn page_tables(pid: i32) -> u64 {
     kib(&about(pid, "status"), "VmPTE:")
 }
 
-/// As `/proc/<pid>/status` tells it.
+/// Parses `/proc/<pid>/status`.
 fn held(status: &str) -> Held {
     let own = ["RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:"];
     Held {
@@ -75,7 +75,7 @@ fn held(status: &str) -> Held {
     }
 }
 
-/// As `/proc/<pid>/smaps_rollup` tells it, where a page of two processes is half of each.
+/// Parses `/proc/<pid>/smaps_rollup`, which divides shared pages among their processes.
 fn share(rollup: &str, page_tables: u64) -> Option<Held> {
     rollup.contains("Pss_Anon:").then(|| {
         let own = ["Pss_Anon:", "SwapPss:", "Shared_Hugetlb:", "Private_Hugetlb:"];
@@ -86,7 +86,8 @@ fn share(rollup: &str, page_tables: u64) -> Option<Held> {
     })
 }
 
-/// The sockets of a network namespace, those on their way to another process included.
+/// Parses the number of sockets in a network namespace, including those in flight between
+/// processes.
 fn sockets(sockstat: &str) -> u64 {
     let line = sockstat.lines().find_map(|line| line.strip_prefix("sockets: used "));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)

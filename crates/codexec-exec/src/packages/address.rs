@@ -1,14 +1,14 @@
-//! Addresses of indexes, and the hosts that an installer is let to.
+//! Addresses of package indexes, and the hosts that an installer may reach.
 
 use std::fmt;
 
 use url::Url;
 
-/// The address of an index of packages.
+/// The URL of a package index.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Index(Url);
 
-/// A host with a port, by the one spelling that counts.
+/// A host with a port, in its canonical spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     name: String,
@@ -34,7 +34,7 @@ impl Index {
         if is_plain { Ok(Index(url)) } else { Err(invalid()) }
     }
 
-    /// With a password, if it has one: for the installer alone.
+    /// Returns the URL including a password: for the installer only.
     pub(super) fn for_installer(&self) -> &str {
         self.0.as_str()
     }
@@ -53,7 +53,7 @@ impl Index {
     }
 }
 
-/// For people: without a password.
+/// Omits the password.
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.0.clone();
@@ -70,13 +70,15 @@ impl fmt::Debug for Index {
 }
 
 impl Host {
-    /// `name` or `name:port`; without a port it is the one of https.
+    /// Parses `name` or `name:port`; the default port is that of https.
     pub fn parse(text: &str) -> Result<Host, InvalidAddress> {
         Host::read(text, 443).ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
     }
 
-    /// THREAT[PKG-2]: one spelling only. What is written in any other way is no host, so it is
-    /// never one that is allowed.
+    /// Parses a host.
+    ///
+    /// THREAT[PKG-2]: accepts one canonical spelling only. Any other spelling is not a host, and so
+    /// never an allowed one.
     pub(super) fn read(text: &str, default_port: u16) -> Option<Host> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, _)) if name.starts_with('[') && !name.ends_with(']') => (text, None),
@@ -109,12 +111,12 @@ impl Host {
         self.port
     }
 
-    /// As names are resolved: without the brackets of an address.
+    /// Returns the name for resolving, without the brackets of an IPv6 address.
     pub(super) fn to_resolve(&self) -> &str {
         self.name.trim_matches(['[', ']'])
     }
 
-    /// Whether a list like that of `NO_PROXY` names it.
+    /// True if a list in the format of `NO_PROXY` contains the host.
     pub(super) fn is_among(&self, list: &str) -> bool {
         list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
             let entry = entry.trim_start_matches("*.").trim_start_matches('.').to_ascii_lowercase();

@@ -1,6 +1,6 @@
 use codexec_types::Stream;
 
-/// What an installer says, as far as somebody may want to read it.
+/// The output of an installer, bounded.
 #[derive(Debug, Default)]
 pub(super) struct Chatter {
     out: Kept,
@@ -11,16 +11,16 @@ pub(super) struct Chatter {
 #[derive(Debug, Default)]
 struct Kept {
     text: String,
-    /// What was said before that.
+    /// True if earlier text was dropped.
     has_more: bool,
-    /// The line that has not ended yet.
+    /// The current line, not complete yet.
     line: String,
 }
 
-/// The end of what was said is what counts.
+/// The end of the output is kept.
 const KEPT_BYTES: usize = 64 << 10;
 const LINE_CHARS: usize = 200;
-/// More news than this are no news.
+/// Maximum number of progress messages.
 const MAX_TOLD: usize = 500;
 
 impl Chatter {
@@ -47,7 +47,7 @@ impl Chatter {
         &self.out.text
     }
 
-    /// Both, for people.
+    /// Returns both streams, for people.
     pub(super) fn text(&self) -> String {
         let parts = [&self.out, &self.err].map(|kept| {
             let cut = if kept.has_more { "[..]\n" } else { "" };
@@ -56,7 +56,7 @@ impl Chatter {
         parts.concat()
     }
 
-    /// The lines that say what went wrong, or else the last ones.
+    /// Returns the lines with error messages, or else the last lines.
     pub(super) fn complaint(&self) -> String {
         let is_complaint = |line: &&str| {
             let line = line.trim_start().to_ascii_lowercase();

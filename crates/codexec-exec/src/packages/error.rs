@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::ExecError;
 
-/// Why a package was not installed. Whatever was there before is there still.
+/// Why a package was not installed. Packages that were installed before are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     #[error("{package} may not be installed: {why}")]
@@ -44,7 +44,7 @@ pub enum PackageError {
     Cancelled,
     #[error("another install into the same place is still going on; try again when it is done")]
     Busy,
-    /// What the installer said last.
+    /// With the end of the installer's output.
     #[error("{package} could not be installed: {said}")]
     Failed { package: String, said: String },
     #[error("the packages cannot be kept in {place}: {cause}")]
@@ -54,7 +54,7 @@ pub enum PackageError {
 }
 
 impl PackageError {
-    /// Stable word for clients and metrics: a closed set.
+    /// Returns a stable word for clients and metrics: a closed set.
     pub fn code(&self) -> &'static str {
         match self {
             PackageError::Denied { .. } => "PACKAGE_DENIED",

@@ -1,5 +1,4 @@
-//! What a failed install comes to: first by what the host has seen itself, then by what the
-//! installer says.
+//! Explains a failed install: first by what the host observed, then by the installer's output.
 
 use super::installer::{self, Caller, Ran};
 use super::ready::Ready;

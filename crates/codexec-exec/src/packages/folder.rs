@@ -1,11 +1,11 @@
-//! Where the packages of a session, or of everybody, are kept.
+//! A packages folder, of one session or of all guests.
 //!
 //! ```text
-//! <root>/shown/python         what guests see, and `shown` is what is mounted into their room:
-//! <root>/shown/node_modules   so a tree that takes another's place is seen at once
+//! <root>/shown/python         what guests see. `shown` is mounted into their rootfs,
+//! <root>/shown/node_modules   so a tree that replaces another is visible at once
 //! <root>/next                 a tree while it is built
-//! <root>/wanted.json          what npm was asked for
-//! <root>/lock                 held while something is installed
+//! <root>/wanted.json          the packages that npm was asked for
+//! <root>/lock                 held during an install
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use codexec_types::Language;
 use super::metadata::{self, Dist};
 use super::tree::{self, Bounds, Taken, TreeError};
 
-/// Longer lists are not ours.
+/// Longer lists were not written by us.
 const MAX_WANTED_BYTES: u64 = 256 << 10;
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Folder {
     root: PathBuf,
 }
 
-/// Held while something is installed, also against other servers.
+/// The lock of a packages folder, also respected by other servers.
 pub(super) struct Lock(#[expect(dead_code, reason = "holding it is its use")] File);
 
 impl Folder {
@@ -36,8 +36,8 @@ impl Folder {
         Folder { root: root.to_owned() }
     }
 
-    /// What is shown to guests. Made here, so that it can be mounted before anything is
-    /// installed. Blocks.
+    /// Creates the directory that guests see and returns its path, so that it can be mounted before
+    /// anything is installed. Blocks.
     pub(crate) fn shown(&self) -> io::Result<PathBuf> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.root)?;
         let shown = self.root.join("shown");
@@ -48,7 +48,7 @@ impl Folder {
         Ok(shown)
     }
 
-    /// `None` while somebody else has it.
+    /// Takes the lock. Returns `None` if another install holds it.
     pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
         self.shown()?;
         let options = File::options().write(true).create(true).truncate(false).clone();
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Whether nothing was ever installed there.
+    /// True if nothing was ever installed in the folder.
     pub(crate) fn is_empty(&self) -> bool {
         let is_empty = |language| {
             let tree = self.root.join("shown").join(place(language));
@@ -73,17 +73,19 @@ impl Folder {
         metadata::installed(language, &self.root.join("shown").join(place(language)))
     }
 
-    /// Names of npm packages that were asked for, each as it is to be asked for again.
+    /// Returns the npm packages that were installed on request, each with the specifier to install
+    /// it again.
     pub(super) fn wanted(&self) -> BTreeMap<String, String> {
         let mut text = String::new();
         let read = File::open(self.root.join("wanted.json"))
             .and_then(|file| file.take(MAX_WANTED_BYTES).read_to_string(&mut text));
-        // Without it, npm knows nothing of what was there; the packages themselves say the rest.
+        // Without this file npm starts from nothing; the installed packages are still listed by
+        // their own metadata.
         read.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
-    /// What the installer left becomes what guests see. `is_whole`: nothing of what was there
-    /// before stays; else all but the packages that it replaces. Blocks. Only under the lock.
+    /// Publishes the installer's files. With `is_whole` they replace all packages, otherwise only
+    /// those of the same name. Blocks. The caller holds the lock.
     pub(super) fn put(
         &self,
         language: Language,
@@ -101,7 +103,7 @@ impl Folder {
             }
             Ok(codexec_sandbox::exchange(&next, &shown)?)
         });
-        // Either what was there before, or what did not come to be.
+        // Holds the old tree, or the one that failed.
         remove(&next)?;
         done
     }
@@ -136,19 +138,18 @@ impl Folder {
     }
 }
 
-/// For people.
 impl fmt::Display for Folder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.root.display().fmt(f)
     }
 }
 
-/// How a tree is to come into its place.
+/// How to publish a tree.
 pub(super) struct Put<'a> {
     pub(super) bounds: Bounds,
     pub(super) is_whole: bool,
     pub(super) wanted: Option<&'a BTreeMap<String, String>>,
-    /// The last word on what the tree holds, before anybody sees it.
+    /// The final check of the tree, before any guest sees it.
     pub(super) judge: &'a dyn Fn(&[Dist]) -> Result<(), TreeError>,
 }
 

@@ -1,4 +1,4 @@
-//! Running an installer in a sandbox of its own: the walls of any guest, and the proxy.
+//! Runs an installer in its own sandbox, which is a guest's sandbox plus the proxy.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -22,13 +22,13 @@ use crate::watch::Watch;
 use crate::zygote::{Zygote, blocking};
 use crate::{ExecError, slot};
 
-/// How often it is looked at what the whole tree uses.
+/// Interval between two measurements of the process tree.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long a killed tree may take to be gone, and the rest of what it said to be read.
+/// Timeouts for a killed tree to exit, and for reading its remaining output.
 const DEATH: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_secs(1);
 
-/// All that an installer is started with.
+/// Everything that an installer is started with.
 pub(super) struct Plan {
     pub(super) launch: Launch,
     pub(super) command: Command,
@@ -36,7 +36,7 @@ pub(super) struct Plan {
     pub(super) reach: Reach,
 }
 
-/// What whoever asked for the install wants to hear, and may say.
+/// The caller's progress callback, cancellation and deadline.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) progress: &'a (dyn Fn(&str) + Sync),
@@ -44,7 +44,7 @@ pub(super) struct Caller<'a> {
     pub(super) until: Instant,
 }
 
-/// How an installer ended. Nothing of it is alive.
+/// The result of an installer whose processes are all dead.
 pub(super) struct Ran {
     pub(super) is_success: bool,
     pub(super) said: Chatter,
@@ -55,13 +55,13 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    /// A folder that it has left where it worked.
+    /// Returns the path of a folder in the installer's workspace.
     pub(super) fn left(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.workspace.as_raw_fd())).join(name)
     }
 }
 
-/// Why it did not come to its own end.
+/// Why the installer was stopped.
 enum Stopped {
     Time,
     Cancelled,
@@ -118,7 +118,7 @@ pub(super) async fn run(
         }
     }
     handles.kill();
-    // Without a death certificate nothing of it is used.
+    // Nothing is used of an installer that was not reaped.
     timeout(DEATH, busy.gone())
         .await
         .map_err(|_| slot::timed_out())

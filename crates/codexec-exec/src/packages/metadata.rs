@@ -1,5 +1,5 @@
-//! What packages say of themselves in their files. They may say anything, so it is read with
-//! bounds, and nothing is done because of it but to show it.
+//! Reads the metadata of installed packages. Packages can claim anything, so reads are bounded, and
+//! the result is only displayed.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -7,25 +7,25 @@ use std::path::{Component, Path, PathBuf};
 
 use codexec_types::{Language, PackageName};
 
-/// A package that is there.
+/// An installed package.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Dist {
-    /// By which two spellings are told to be one.
+    /// The normalised name, which is the same for all spellings.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) version: String,
-    /// The folder that says so, from the top.
+    /// The package's metadata folder, relative to the packages folder.
     folder: PathBuf,
 }
 
 const MAX_DISTS: usize = 5_000;
-/// The names stand in the first lines of what may be a whole manual.
+/// Name and version are in the first lines of a file that may contain a whole manual.
 const METADATA_BYTES: u64 = 16 << 10;
 const JSON_BYTES: u64 = 1 << 20;
 const RECORD_BYTES: u64 = 16 << 20;
 const MAX_WORD_CHARS: usize = 128;
 
-/// The packages in a folder, by name.
+/// Returns the packages in a folder, sorted by name.
 pub(super) fn installed(language: Language, folder: &Path) -> Vec<Dist> {
     let mut dists = match language {
         Language::Python => python(folder),
@@ -72,11 +72,11 @@ fn node(folder: &Path) -> Vec<Dist> {
     all.take(MAX_DISTS).filter_map(read).collect()
 }
 
-/// The files that an installed Python package lists as its own, from the top.
+/// Returns the files that an installed Python package lists as its own, relative to the folder.
 pub(super) fn files_of(folder: &Path, dist: &Dist) -> Vec<PathBuf> {
     let record = text(&folder.join(&dist.folder).join("RECORD"), RECORD_BYTES).unwrap_or_default();
     let listed = record.lines().filter_map(|line| {
-        // Only the last two fields cannot hold a comma.
+        // The path may contain commas; the two fields after it cannot.
         let path = line.rsplitn(3, ',').nth(2)?;
         let path = PathBuf::from(path.trim_matches('"'));
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -85,7 +85,7 @@ pub(super) fn files_of(folder: &Path, dist: &Dist) -> Vec<PathBuf> {
     listed.chain([dist.folder.clone()]).collect()
 }
 
-/// Whether an npm package wants to run something when it is installed.
+/// True if an npm package has install scripts.
 pub(super) fn has_scripts(folder: &Path, dist: &Dist) -> bool {
     let own = folder.join(&dist.folder);
     let about = text(&own.join("package.json"), JSON_BYTES).unwrap_or_default();
@@ -101,7 +101,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 fn text(path: &Path, max_bytes: u64) -> Option<String> {
-    // A link stays inside; a pipe would not have been kept.
+    // Follows links, which stay inside the tree; pipes and devices were not copied.
     let found = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     found?;
     let mut bytes = Vec::new();
@@ -109,7 +109,7 @@ fn text(path: &Path, max_bytes: u64) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// One word that can be shown.
+/// Returns the text if it is a single printable word.
 fn word(text: &str) -> Option<String> {
     let text = text.trim();
     let is_plain = |c: char| c.is_ascii_graphic();

@@ -1,5 +1,5 @@
-//! THREAT[PKG-1]: the only way out of an installer's sandbox. It lets connections through to the
-//! hosts of one index and to nothing else, resolves names itself, and counts.
+//! THREAT[PKG-1]: the only network access of an installer's sandbox. Connects to the hosts of one
+//! index and to nothing else, resolves names itself, and counts bytes.
 
 mod relay;
 mod request;
@@ -21,36 +21,36 @@ use relay::{fetch, relay};
 use request::{Head, Request};
 pub(super) use way::Way;
 
-/// How many connections an installer may have at once.
+/// Maximum number of an installer's concurrent connections.
 const MAX_CONNECTIONS: usize = 64;
-/// How many hosts that were refused are remembered.
+/// Maximum number of refused hosts that are remembered.
 const MAX_REFUSED: usize = 8;
 
-/// What an installer is let to.
+/// The hosts that an installer may reach, and the limits.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     pub(super) hosts: Vec<Host>,
     pub(super) way: Way,
-    /// All that goes through, both ways together.
+    /// Limit of all bytes in both directions together.
     pub(super) max_bytes: u64,
-    /// How long a request may take to come, and a connection to be made.
+    /// Timeout for a request to arrive, and for a connection to be made.
     pub(super) patience: Duration,
-    /// How long a connection may be silent.
+    /// Idle timeout of a connection.
     pub(super) idle: Duration,
 }
 
-/// What the proxy has seen: the host's own knowledge, whatever the installer says.
+/// The proxy's own observations, independent of the installer's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Whether anything that is allowed was reached.
+    /// True if any allowed host was reached.
     pub(super) has_reached: bool,
     pub(super) refused: Vec<String>,
-    /// What could not be reached, and why.
+    /// A host that could not be reached, and why.
     pub(super) unreachable: Option<(String, String)>,
     pub(super) is_too_much: bool,
 }
 
-/// Serves until it is dropped.
+/// A running proxy. Dropping this stops it.
 pub(super) struct Proxy {
     task: JoinHandle<()>,
     all: Arc<All>,
@@ -81,13 +81,13 @@ impl Drop for Proxy {
 
 async fn accept(listener: TcpListener, all: Arc<All>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    // Ended with this task.
+    // Aborted together with this task.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((mut client, _)) = accepted else {
-                    // The installer's network is gone, or we are out of descriptors.
+                    // The installer's network namespace is gone, or we are out of file descriptors.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
@@ -110,7 +110,7 @@ async fn accept(listener: TcpListener, all: Arc<All>) {
     }
 }
 
-/// One connection, one request. An error is what the client is told.
+/// Serves one connection with one request. The error is an HTTP response for the client.
 async fn serve(client: &mut TcpStream, all: &All) -> Result<(), String> {
     let bad = |why: &str| answer(400, why);
     let head = timeout(all.reach.patience, Head::read(client)).await;
@@ -151,7 +151,7 @@ async fn serve(client: &mut TcpStream, all: &All) -> Result<(), String> {
             fetch(&text, client, &mut server, all).await
         }
     };
-    // Whatever went wrong, half of an answer may be out already.
+    // Part of a response may have been sent already, so no error response follows.
     if let Err(error) = exchanged {
         tracing::debug!(%host, %error, "a connection of an installer broke");
     }
@@ -163,7 +163,7 @@ impl All {
         note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// THREAT[PKG-3]: what goes through has an end.
+    /// THREAT[PKG-3]: limits the transferred bytes.
     fn count(&self, bytes: usize) -> io::Result<()> {
         let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         if before + bytes as u64 > self.reach.max_bytes {

@@ -1,4 +1,4 @@
-//! Finding interpreters and installers, once.
+//! Finds interpreters and installers, once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,25 +18,25 @@ use crate::zygote::blocking;
 use crate::{Settings, interpreter};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// An installer unpacks what it has fetched, so it needs room for both.
+/// An installer downloads and unpacks, so it needs disk space for both.
 const FETCHED_AND_UNPACKED: u64 = 2;
-/// Where it stands in the room: on the host it may be anywhere.
+/// Its path in the rootfs: on the host it may be anywhere.
 const UV: &str = "/opt/codexec/bin/uv";
 const MEMORY_BYTES: u64 = 2 << 30;
-/// How long a connection to the index may be silent.
+/// Idle timeout of a connection to the index.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// An interpreter, with what a guest of it sees.
+/// An interpreter, and the launch options of its guests.
 pub(super) struct Place {
     launch: Launch,
     program: PathBuf,
-    /// Where packages for everybody are kept.
+    /// The directory of the shared packages.
     pub(super) everybody: Option<PathBuf>,
-    /// Where the interpreter has packages of its own.
+    /// The directories with the interpreter's own packages.
     pub(super) own: Vec<PathBuf>,
 }
 
-/// An installer, with where it gets packages from.
+/// An installer, and the index that it uses.
 pub(super) struct Ready {
     pub(super) tool: Tool,
     pub(super) source: Source,
@@ -66,7 +66,7 @@ impl Packages {
     }
 }
 
-/// The room of a guest, with the limits of an installer.
+/// Finds the interpreter, with the limits of an installer.
 fn place(language: Language, settings: &Settings) -> Result<Place, crate::ExecError> {
     let settings = Settings { limits: limits(settings), work_dirs: Vec::new(), ..settings.clone() };
     let found = interpreter::find(Engine::of(language), &settings)?;
@@ -166,7 +166,7 @@ impl Ready {
     }
 }
 
-/// THREAT[PKG-3]: an installer's limits are its own, and it has all of them.
+/// THREAT[PKG-3]: an installer has its own limits, including all that guests have.
 fn limits(settings: &Settings) -> Limits {
     let packages = &settings.packages;
     Limits {
@@ -181,7 +181,7 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// For asking the user's own installers how they are configured.
+/// Returns the environment in which the user's own installers are queried for their settings.
 fn environment(settings: &Settings) -> Vec<(String, OsString)> {
     let given = settings.packages.environment.iter();
     let mut environment: Vec<(String, OsString)> =
@@ -196,14 +196,14 @@ fn has_pip(python: &Path, environment: &[(String, OsString)]) -> bool {
     ask_program(python, &arguments, environment, PATIENCE).is_ok()
 }
 
-/// A program on PATH, unless guests could have put it there: installers are asked how they are
-/// configured outside of the sandbox.
+/// Finds a program on PATH, unless a guest could have put it there: installers are queried for
+/// their settings outside the sandbox.
 fn trusted_program(name: &str, settings: &Settings) -> Option<PathBuf> {
     let found = interpreter::on_path(name, settings);
     found.filter(|program| interpreter::check_origin(program, settings).is_ok())
 }
 
-/// Its own script: what is on PATH may be anything that starts it.
+/// Finds npm's own script: the `npm` on PATH may be any wrapper.
 fn npm(settings: &Settings, node: &Path) -> Option<PathBuf> {
     let beside = node.parent().and_then(Path::parent);
     let beside = beside.map(|prefix| prefix.join("lib/node_modules/npm/bin/npm-cli.js"));

@@ -1,4 +1,4 @@
-//! Where packages come from: what the settings say, or the user's own pip and npm.
+//! Where packages come from: the settings, or the configuration of the user's own pip and npm.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ pub(super) struct Source {
     pub(super) hosts: Vec<Host>,
     pub(super) certificates: Option<PathBuf>,
     pub(super) way: Way,
-    /// Which settings name these, for people.
+    /// The names of the settings for these, for error messages.
     pub(super) index_setting: &'static str,
     pub(super) hosts_setting: &'static str,
 }
 
 impl Source {
-    /// `asked` are the settings of the user's own installer. Blocks.
+    /// Combines our settings with those of the user's own installer. Blocks.
     pub(super) fn new(
         language: Language,
         settings: &Settings,
@@ -74,7 +74,7 @@ impl Source {
         let proxy = settings.variable(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]);
         let straight = settings.variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
         let way = Way::parse(proxy, straight).map_err(PackageError::Settings)?;
-        // THREAT[PKG-6]: code of a package would see it.
+        // THREAT[PKG-6]: install scripts of a package could read the password.
         if settings.install_scripts && index.has_password() {
             return Err(PackageError::Settings(format!(
                 "the address of {index} has a password in it, which install scripts could read; \
@@ -86,7 +86,7 @@ impl Source {
     }
 }
 
-/// What the user's own installer is configured with.
+/// The configuration of the user's own installer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     index: Option<String>,
@@ -94,7 +94,7 @@ pub(super) struct Asked {
     public: Option<Public>,
 }
 
-/// The index that an installer knows by itself, and the host where that one keeps its files.
+/// The installer's default index, and the host of its files.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 struct Public {
     index: String,
@@ -116,7 +116,7 @@ impl Asked {
         Asked { public, ..asked }
     }
 
-    /// It knows its index, but not where that one keeps its files.
+    /// Queries uv, which knows its index, but not the host of the index's files.
     pub(super) fn of_uv(uv: &Path, environment: &[(String, OsString)]) -> Asked {
         let arguments = ["pip", "install", "--help", "--color", "never"];
         let help = ask_program(uv, &arguments, environment, PATIENCE).unwrap_or_default();
@@ -125,7 +125,8 @@ impl Asked {
         Asked { index, ..Asked::default() }
     }
 
-    /// The nearest word counts: the environment's, that for installing, that for everything.
+    /// Parses `pip config list`. The most specific section wins: environment, then install, then
+    /// global.
     fn read_pip(said: &str) -> Asked {
         let value = |name: &str| {
             [":env:.", "install.", "global."].iter().find_map(|section| {

@@ -1,4 +1,4 @@
-//! The installers that there are, how they are called, and what their failures mean.
+//! The supported installers, their command lines, and the meaning of their errors.
 
 mod npm;
 mod pip;
@@ -12,9 +12,9 @@ use codexec_types::{Language, PackageName};
 use super::chatter::Chatter;
 use super::source::Source;
 
-/// Where an installer works, and what it leaves there.
+/// The working directory of an installer, which also receives its result.
 const WORK: &str = "/box/work";
-/// Where it finds files of ours.
+/// Paths of our own files in the installer's rootfs.
 pub(super) const CERTIFICATES: &str = "/opt/codexec/certificates.pem";
 pub(super) const CONSTRAINTS: &str = "/opt/codexec/constraints.txt";
 
@@ -25,25 +25,26 @@ pub(super) enum Tool {
     Npm { node: PathBuf, npm: PathBuf },
 }
 
-/// What is to be installed, and how.
+/// A request to an installer.
 pub(super) struct Wish<'a> {
     pub(super) package: &'a PackageName,
-    /// For npm: what else is to be there, as it was asked for.
+    /// For npm: the other packages to keep, as they were requested.
     pub(super) others: Vec<String>,
-    /// For pip: whether there is a file of the versions that are there already.
+    /// For pip: there is a constraints file with the installed versions.
     pub(super) is_constrained: bool,
     pub(super) runs_scripts: bool,
     pub(super) source: &'a Source,
 }
 
-/// What an installer's failure comes to.
+/// The meaning of an installer's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// Nobody offers this package; or, where nothing may be built, nobody offers it ready.
+    /// The index does not have the package, or has no prebuilt version where building is not
+    /// allowed.
     NotFound,
-    /// The package is there, but not as it was asked for.
+    /// The index has the package, but not in the requested version.
     NoVersion,
-    /// It does not go together with what is there.
+    /// The package conflicts with installed ones.
     Conflict,
     Certificate,
     Other,
@@ -58,7 +59,7 @@ impl Tool {
         }
     }
 
-    /// Asks which versions there are, built or not, where the installer can tell.
+    /// Returns the command that lists all versions, prebuilt or not, if the installer has one.
     pub(super) fn versions(&self, wish: &Wish<'_>) -> Option<Command> {
         match self {
             Tool::Pip { python } => Some(pip::versions(python, wish)),
@@ -82,7 +83,7 @@ impl Tool {
         }
     }
 
-    /// Where it leaves the packages.
+    /// Returns the directory that the installer writes packages to.
     pub(super) fn leaves(&self) -> &'static str {
         match self {
             Tool::Pip { .. } | Tool::Uv { .. } => "python",
@@ -91,12 +92,12 @@ impl Tool {
     }
 }
 
-/// Whether a version is among those that `versions` has shown.
+/// True if a version is in the output of the `versions` command.
 pub(super) fn is_offered(said: &str, version: &str) -> bool {
     pip::is_offered(said, version)
 }
 
-/// THREAT[LEAK-2]: nothing of our own environment, nor of what guests are given.
+/// THREAT[LEAK-2]: contains nothing of our own environment or of the guests' environment.
 fn environment(program: &Path, source: &Source, language: Language) -> Vec<(String, String)> {
     let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
     let usual = "/usr/local/bin:/usr/bin:/bin";

@@ -1,5 +1,5 @@
-//! Whether a version that is there is one of those that were asked for. Good enough to tell that
-//! something is missing; the installers know all the rules.
+//! Checks whether an installed version satisfies a request. Only good enough to tell that a package
+//! is missing; the installers know all the rules.
 
 use std::cmp::Ordering;
 
@@ -42,7 +42,7 @@ fn fits_npm(wanted: &str, version: &str) -> bool {
     let split = operators.iter().find_map(|op| Some((*op, wanted.strip_prefix(op)?)));
     let (operator, wanted) = split.unwrap_or(("", wanted));
     if !wanted.starts_with(|c: char| c.is_ascii_digit()) {
-        // A tag: only the registry knows what it means today.
+        // A tag such as `latest`: only the registry knows its version.
         return true;
     }
     let order = compare(version, wanted);
@@ -57,7 +57,7 @@ fn fits_npm(wanted: &str, version: &str) -> bool {
             order != Ordering::Less && begins(version, &start)
         }
         "^" => {
-            // Up to the first number that is not zero.
+            // Compatible up to the first number that is not zero.
             let zeros = parts.iter().take_while(|part| **part == "0").count();
             let start = parts.get(..=zeros).unwrap_or(&parts).join(".");
             order != Ordering::Less && begins(version, &start)
@@ -67,14 +67,14 @@ fn fits_npm(wanted: &str, version: &str) -> bool {
     }
 }
 
-/// The numbers it begins with.
+/// Returns the leading numbers of a version.
 fn numbers(version: &str) -> Vec<u64> {
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
     let start = version.get(..end).unwrap_or_default();
     start.split('.').filter_map(|part| part.parse().ok()).collect()
 }
 
-/// What follows the numbers: `rc1`, `-beta.2`.
+/// Returns what follows the numbers: `rc1`, `-beta.2`.
 fn rest(version: &str) -> &str {
     version.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.')
 }

@@ -1,8 +1,8 @@
-//! Cells: what is sent to a worker that is kept, one at a time.
+//! Cells: the pieces of code that a session runs, one at a time.
 //!
-//! The guest's first process says that a cell has ended, over the socket and with the key that
-//! came with the cell: nothing that code prints can be mistaken for it, no other process can say
-//! it, and what code could forge ends its own cell, of its own session, and no other.
+//! The guest's first process reports the end of a cell over the socket, with the key that came with
+//! the cell. No printed text can be mistaken for the report, no other process can send it, and
+//! forged reports can only end the guest's own cell.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -27,40 +27,40 @@ use crate::watch::{Roots, tree};
 use crate::wire::is_first_child;
 use crate::{user_dir, zygote};
 
-/// How long a cell that was told to stop may take for it.
+/// How long a cell may take to stop after it was interrupted.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
-/// What a session has beside the cell that runs.
+/// The state of a session besides its current cell.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Of the cell that runs, or ran last.
+    /// The key of the current or last cell.
     key: String,
     freezer: Freezer,
-    /// When that cell began.
+    /// The tick at which that cell started.
     began: u64,
-    /// What it has started, from when it was told to stop.
+    /// The processes that the cell started, from the moment it is stopped.
     stopped: Option<Stopped>,
     pub(super) earlier: Earlier,
-    /// Whether the output of the cell that runs is still on its way to us: until then, what we
-    /// have is an earlier cell's.
+    /// True until the output pipes of the current cell arrive. Until then, the pipes at hand belong
+    /// to an earlier cell.
     awaits_streams: bool,
     pub(super) over: Option<Over>,
     pub(super) late: Late,
-    /// What its processes had used when the cell, or the time without one, began.
+    /// CPU time that the processes had used when the cell, or the idle period, started.
     pub(super) cpu_before: Duration,
-    /// When that was looked at.
+    /// The time of that measurement.
     pub(super) looked: Option<Instant>,
-    /// And what they held.
+    /// Memory that the processes held at that time.
     pub(super) memory_bytes: u64,
     pub(super) roots: Roots,
-    /// Its workspace after the last cell.
+    /// The workspace's files after the last cell.
     files: WorkspaceFiles,
-    /// Where the last cell's files are kept.
+    /// The directory for artifacts of the last cell.
     pub(super) artifacts: Option<PathBuf>,
 }
 
 impl Kept {
-    /// Of a worker that has done nothing yet.
+    /// Creates the state of a fresh worker.
     pub(super) fn new(roots: &[i32]) -> Kept {
         let freezer = Freezer::new(roots);
         let roots = Roots::new(roots);
@@ -68,7 +68,7 @@ impl Kept {
     }
 }
 
-/// The processes of a cell that was told to stop. They stand still, and are then killed.
+/// The frozen processes of a cell that is being stopped. They are killed afterwards.
 struct Stopped {
     processes: Frozen,
     main: i32,
@@ -83,7 +83,7 @@ impl Kept {
     }
 }
 
-/// The process of a session that is to be interrupted by us; a shell is by its init.
+/// Returns the process that the host interrupts itself. For a shell, init does this.
 fn main_process(language: Language, roots: &[i32]) -> Option<i32> {
     match (language, roots) {
         (Language::Python, [_, guest]) => Some(*guest),
@@ -92,7 +92,7 @@ fn main_process(language: Language, roots: &[i32]) -> Option<i32> {
     }
 }
 
-/// 128 random bits. Without randomness nothing is sent.
+/// Returns 128 random bits in hex, or an empty key if there is no randomness.
 fn fresh_key() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_or_else(
@@ -102,9 +102,9 @@ fn fresh_key() -> String {
 }
 
 impl Run {
-    /// Starts a cell in a session in which none runs. [`Run::next`] gives its events; after its
-    /// [`Event::Ended`] either [`Run::is_over`] or the next may come. Answers to asks of a cell
-    /// that has ended are to be dropped.
+    /// Starts a cell in an idle session. [`Run::next`] returns its events; after its
+    /// [`Event::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
+    /// answers to asks of a cell that has ended.
     pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), Over> {
         debug_assert!(matches!(self.state, State::Ended(_)), "one cell at a time");
         self.hear_late_output();
@@ -148,8 +148,10 @@ impl Run {
         Ok(())
     }
 
-    /// THREAT[SES-10]: what writes to the cell's output was not there before it. A guest that
-    /// entered gets the ends to write to beside the cell; a shell's init makes its own.
+    /// Makes new output pipes for the cell and returns their write ends. A shell's init makes its
+    /// own.
+    ///
+    /// THREAT[SES-10]: nothing that was started before the cell can write to its output.
     fn fresh_streams(&mut self) -> std::io::Result<Vec<OwnedFd>> {
         if self.home.as_ref().is_none_or(|home| home.guest.is_none()) {
             if let Some(kept) = &mut self.kept {
@@ -162,7 +164,7 @@ impl Run {
         Ok(vec![to_out, to_err])
     }
 
-    /// These are the output of the cell that runs; those before them, of earlier ones.
+    /// Uses these pipes for the current cell. The previous ones belong to earlier cells.
     pub(super) fn take_streams(&mut self, out: Output, err: Output) {
         let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
         let out = std::mem::replace(&mut home.out, out);
@@ -171,7 +173,7 @@ impl Run {
         kept.awaits_streams = false;
     }
 
-    /// Something was written to the output that we have.
+    /// Handles text from the current output pipes.
     pub(super) fn accept_written(
         &mut self,
         stream: Stream,
@@ -185,15 +187,15 @@ impl Run {
         self.accept_output(stream, text, bytes)
     }
 
-    /// Why the worker of a session is gone, if it is.
+    /// Returns why the session ended, if it has.
     pub fn is_over(&self) -> Option<Over> {
         self.kept.as_ref().and_then(|kept| kept.over)
     }
 
-    /// What runs is to end for this reason. A session is asked to stop its cell and goes on if it
-    /// does; anything else is killed.
+    /// Stops the guest with this outcome. A session is asked to stop its cell and continues if the
+    /// cell stops; any other guest is killed.
     ///
-    /// THREAT[SES-3]: a cell that does not stop when it is told to takes its session with it.
+    /// THREAT[SES-3]: a cell that does not stop in time is killed together with its session.
     pub(super) fn stop(&mut self, outcome: Outcome) {
         match (&self.kept, &self.state) {
             (None, _) => self.end(outcome),
@@ -201,25 +203,24 @@ impl Run {
                 if let Ok(frame) = ToGuest::Interrupt.encode() {
                     self.outbox.push(frame);
                 }
-                // Before the signal, which may be there before the cell itself has been read.
+                // Sent before the signal, which may arrive before the guest has read the cell.
                 self.outbox.drain_now();
-                // Code that computes does not read its socket.
+                // Code that computes does not read its socket, so it gets a signal too.
                 if self.stop_processes() {
                     self.state = State::Asked(outcome, Instant::now() + STOP_GRACE);
                 } else {
                     self.end(outcome);
                 }
             }
-            // It was asked before, and the first reason is the one that is told.
+            // The guest is already stopping; the first reason is the one that is reported.
             (Some(_), State::Asked(..) | State::Dying(..) | State::Ended(_)) => {}
         }
     }
 
-    /// THREAT[SES-9]: what the cell has started stands still before the guest is interrupted, so
-    /// nothing goes on by itself because something else has ended. A shell's init does the same.
+    /// THREAT[SES-9]: freezes all processes of the cell before the guest is interrupted, so that no
+    /// process goes on because another one ended. A shell's init does the same.
     ///
-    /// `false` if the guest would go on as if nothing had been, as Python does in the middle of
-    /// `os.system`.
+    /// Returns `false` if the guest would ignore the interrupt, as Python does inside `os.system`.
     fn stop_processes(&mut self) -> bool {
         let Some(home) = &self.home else { return true };
         let (Some(kept), Some(main)) = (&mut self.kept, main_process(self.language, &self.roots))
@@ -234,23 +235,23 @@ impl Run {
         }
         let is_python = self.language == Language::Python;
         if is_python && is_caught {
-            // It is interrupted before it does anything else.
+            // The signal is pending: Python handles it before anything else.
             processes.kill_since(kept.began, main);
             return true;
         }
         if is_python {
-            // While it stands still: it would go on with what follows.
+            // Killed while frozen; otherwise it would go on with the next statement.
             processes.kill(main);
         } else {
-            // Node ends what runs from another thread; one that is not up yet reads its socket.
+            // Node's watcher thread stops the code; a Node that is still starting reads its socket.
             processes.resume(main);
         }
-        // What cannot be interrupted stands still until it is killed.
+        // Processes that cannot be interrupted stay frozen until they are killed.
         kept.stopped = Some(Stopped { processes, main, at: Instant::now() });
         !is_python
     }
 
-    /// A guest may wait for what was stopped; by now it is on its way to its end itself.
+    /// Kills the stopped processes after a while, because the guest may be waiting for them.
     pub(super) fn end_stopped_processes(&mut self) {
         let Some(kept) = &mut self.kept else { return };
         if kept.stopped.as_ref().is_some_and(|stopped| stopped.at.elapsed() > STOP_GRACE / 3) {
@@ -258,7 +259,8 @@ impl Run {
         }
     }
 
-    /// THREAT[SES-1]: only the end of the cell that runs is one; any other is a word too many.
+    /// THREAT[SES-1]: only a report with the key of the current cell ends it; others are counted
+    /// and ignored.
     pub(super) fn accept_end_of_cell(&mut self, key: &str, ending: CellEnding) {
         let is_this = self.kept.as_ref().is_some_and(|kept| kept.key == key);
         if !is_this {
@@ -270,7 +272,7 @@ impl Run {
         }
         self.hear_waiting_output();
         if let Some(kept) = &mut self.kept {
-            // Whoever guesses an end that was is late.
+            // Invalidates the key, so that a repeated report has no effect.
             kept.key = fresh_key();
             kept.kill_stopped();
             for (stream, text) in kept.earlier.read_waiting() {
@@ -286,14 +288,14 @@ impl Run {
         self.count_cell();
         let is_full = outcome == Outcome::Stopped(Limit::Memory) && self.home.is_none();
         if is_full {
-            // Our engine loses promises when it has no memory: what is left of it is not whole.
+            // The engine drops promises when it is out of memory, so its state is not usable.
             self.end(outcome);
         } else {
             self.state = State::Ended(outcome);
         }
     }
 
-    /// What the guest flushed before it said that the cell had ended.
+    /// Reads the output that the guest flushed before it reported the end of the cell.
     fn hear_waiting_output(&mut self) {
         let news = self.home.as_mut().and_then(|home| home.init.waiting_streams());
         if let Some((out, err)) = news {
@@ -321,7 +323,7 @@ impl Run {
             }
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
-            // Nobody told it to.
+            // No interrupt was sent by the host.
             CellEnding::Interrupted => Outcome::Threw(Thrown {
                 code: ThrownCode::RuntimeError,
                 message: "the code interrupted itself".to_owned(),
@@ -343,7 +345,7 @@ impl Run {
         }
     }
 
-    /// Whoever still waits for an answer must not wait for ever: the driver has dropped it.
+    /// Refuses the unanswered asks, which the caller has dropped, so that no guest waits forever.
     fn refuse_unanswered(&mut self) {
         let mut ids: Vec<u32> = self.unanswered.keys().copied().collect();
         ids.sort_unstable();
@@ -355,7 +357,7 @@ impl Run {
         }
     }
 
-    /// What the cell has used. The next one is counted from here.
+    /// Records the usage of the cell. The next cell is counted from here.
     fn count_cell(&mut self) {
         let now = Instant::now();
         self.next_look = now + IDLE_LOOK;
@@ -377,7 +379,7 @@ impl Run {
         let (Some(home), Some(kept)) = (&self.home, &mut self.kept) else {
             return Changes::default();
         };
-        // Most cells leave no files; waking a thread to see that takes as long as a short cell.
+        // Most cells leave no files, and waking a thread takes as long as running a short cell.
         let is_bare = self.user_dir.is_none() && kept.files.is_empty();
         if is_bare && files::is_empty(&home.workspace) {
             return Changes::default();
@@ -390,7 +392,7 @@ impl Run {
         let look = move || {
             Ok(match (user_dir, layers) {
                 (Some(mut dir), Some(layers)) => {
-                    // Else a file could be half written when it is copied.
+                    // Frozen, so that no file is copied half written.
                     let changes = match freezer.freeze() {
                         Ok(frozen) => {
                             let changes = dir.commit(&layers, &keep);

@@ -1,5 +1,4 @@
-//! The end of a run: seeing that nothing of the guest lives, hearing what it said last, and
-//! deciding what it came to.
+//! The end of a run: waits until the guest is dead, reads its last output, and decides the outcome.
 
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use crate::output::written;
 use crate::slot::{Busy, together};
 use crate::wire::Received;
 
-/// How long a killed worker may take to be gone.
+/// Timeout for a killed worker to exit.
 const DEATH: Duration = Duration::from_secs(10);
-/// How long the rest of what it said may take to be read.
+/// Timeout for reading the remaining output.
 const REST: Duration = Duration::from_secs(1);
 
 impl Run {
-    /// The answer goes out only when nothing of the guest is left.
+    /// Waits until nothing of the guest is left, then sets the outcome.
     pub(super) async fn see_death(&mut self) {
         self.handles.kill();
         let exit = match &mut self.busy {
@@ -51,7 +50,7 @@ impl Run {
             kept.over.get_or_insert(Over::because(&outcome));
         }
         self.state = State::Ended(outcome);
-        // Without a death certificate the slot is not used again; dropping it kills.
+        // A slot whose worker was not reaped is not reused; dropping it kills the worker.
         if let (Some(busy), Some(_)) = (self.busy.take(), exit) {
             self.hold.give_back(busy);
         }
@@ -81,8 +80,7 @@ impl Run {
         self.limits_met.extend(met.into_iter().filter(|(_, is_met)| *is_met).map(|(l, _)| l));
     }
 
-    /// What a dead program has said and nobody has heard yet: no more than pipes and sockets
-    /// hold.
+    /// Reads what a dead program left in its pipes and its socket.
     async fn hear_the_rest(&mut self) {
         let Some(home) = &mut self.home else { return };
         let mut rest = Vec::new();
@@ -92,7 +90,7 @@ impl Run {
             }
             while self.inbox.fill().await.unwrap_or(false) {}
         };
-        // All of its ends are closed; this is for the case that one is not.
+        // All write ends should be closed; the timeout covers the case that one is not.
         let _ = tokio::time::timeout(REST, listening).await;
         for (stream, text, bytes) in rest {
             self.output_bytes_left = self.output_bytes_left.saturating_sub(bytes);

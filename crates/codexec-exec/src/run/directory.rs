@@ -1,4 +1,4 @@
-//! The directory of a session between two cells.
+//! The user's directory of a session, between two cells.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -10,20 +10,19 @@ use crate::watch::tree;
 use crate::wire::is_first_child;
 use crate::zygote::blocking;
 
-/// Where guests see their directory, beside its real path.
+/// The guest's path of its directory, besides the real path.
 const WORK: &str = "/box/work";
 
 impl Run {
-    /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An
-    /// overlay goes on hiding what somebody else changes where the guest has written, and what
-    /// somebody else adds where the guest has looked.
+    /// Gives the guest a fresh upper layer before a cell, and so a current view of the directory.
+    /// An overlay keeps hiding other people's edits to files that the guest has written, and new
+    /// entries in directories that the guest has read.
     ///
-    /// A guest that has files of its directory open keeps its layer, and with it a view that fits
-    /// together.
+    /// A guest with open files in the directory keeps its layer, and so a consistent view.
     pub async fn refresh_directory(&mut self) {
         if let Err(error) = self.try_refresh().await {
             tracing::warn!(%error, "a session's directory could not be renewed");
-            // The guest's two views of its directory may differ now.
+            // The directory's two paths may show different layers now.
             if let Some(kept) = &mut self.kept {
                 kept.over.get_or_insert(Over::Closed);
             }
@@ -53,7 +52,7 @@ impl Run {
         Ok(())
     }
 
-    /// At the end of a session: writes what it left since its last reply into the directory.
+    /// Commits what the session wrote since its last reply. Called when the session ends.
     pub(super) async fn commit_rest(&mut self) {
         let layers = self.home.as_mut().and_then(|home| home.layers.take());
         let artifacts = self.kept.as_ref().and_then(|kept| kept.artifacts.clone());
@@ -73,11 +72,11 @@ impl Run {
         }
     }
 
-    /// True if a process that the guest left running, or a file that it has open or mapped, holds
-    /// on to its directory. The guest could lie here, and would confuse nobody but itself.
+    /// True if the guest has files of the directory open or mapped, or has a background process in
+    /// it. A guest that fakes this harms only itself.
     fn has_open_files(&self, real_path: &Path) -> bool {
         let is_below = |path: &Path| path.starts_with(WORK) || path.starts_with(real_path);
-        // The main process goes to its folder again at the beginning of each cell.
+        // The main process changes into its directory again at the start of each cell.
         let is_main = |pid: i32| match *self.roots {
             [_, main] => pid == main,
             _ => is_first_child(pid),

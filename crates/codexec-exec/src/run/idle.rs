@@ -1,4 +1,4 @@
-//! A session between two cells: nobody waits for it, and it is watched all the same.
+//! An idle session: between two cells its limits still apply.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use super::{Heard, Over, Run, State, heard, written_late};
 use crate::watch::Watch;
 use crate::wire::Received;
 
-/// How often a session is looked at while nobody uses it.
+/// Interval between two measurements of an idle session.
 pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
-/// What is kept of each stream.
+/// Maximum bytes kept of each stream.
 const LATE_BYTES: usize = 32 << 10;
 
-/// What was written while no cell ran, or by what an earlier cell has left.
+/// Output written between two cells, or by processes that an earlier cell left running.
 #[derive(Default)]
 pub(super) struct Late {
     out: Tail,
     err: Tail,
 }
 
-/// Of one stream.
+/// The first bytes of one stream, and the number of bytes dropped after them.
 #[derive(Default)]
 struct Tail {
     text: String,
@@ -41,12 +41,12 @@ impl Late {
         tail.left_out_bytes += rest.len() as u64;
     }
 
-    /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
+    /// THREAT[SES-2]: returns it as marked output at the start of the next cell.
     pub(super) fn take(&mut self) -> VecDeque<Event> {
         self.take_marked("[codexec] written after the last reply:\n", "[codexec] this reply:\n")
     }
 
-    /// THREAT[SES-10]: as the last of a cell's output, where it came while the cell ran.
+    /// THREAT[SES-10]: returns it as marked output at the end of the cell that ran meanwhile.
     pub(super) fn take_meanwhile(&mut self) -> VecDeque<Event> {
         self.take_marked("[codexec] written meanwhile by what earlier code left running:\n", "")
     }
@@ -80,8 +80,8 @@ impl Tail {
 }
 
 impl Run {
-    /// Watches a session in which no cell runs, and returns when it is over. Cancel-safe: it is
-    /// given up when there is a cell to send.
+    /// Watches an idle session, and returns when it has ended. Cancel-safe: dropped when there is a
+    /// cell to send.
     pub async fn idle(&mut self) -> Over {
         loop {
             match &self.state {
@@ -107,17 +107,17 @@ impl Run {
         self.commit_rest().await;
     }
 
-    /// What its processes held at the end of the last cell, or when it was opened.
+    /// Returns the memory that the session held at the end of the last cell, or when it was opened.
     pub fn memory_bytes(&self) -> u64 {
         self.kept.as_ref().map_or(0, |kept| kept.memory_bytes)
     }
 
-    /// The guest's first process as the host knows it, or the one nearest above it.
+    /// Returns the host process id of the guest's first process, or of its closest known ancestor.
     pub fn pid(&self) -> Option<i32> {
         self.busy.as_ref().and(self.roots.last().copied())
     }
 
-    /// From here on, for a cell or for the time without one.
+    /// Measures the session. Usage of the next cell, or of the idle period, is counted from here.
     pub(super) fn start_counting(&mut self) {
         let Some(kept) = &self.kept else { return };
         let settled = self.watch.as_ref().and_then(Watch::used_if_settled);
@@ -130,7 +130,8 @@ impl Run {
             (Some(_), None) => {
                 let own_bytes = kept.roots.used().memory_bytes;
                 let used = self.used();
-                // Limits leave out what every guest of a language has from the start.
+                // Unlike the meter, this includes what every guest of the language holds from the
+                // start.
                 (used, used.memory_bytes.max(own_bytes))
             }
         };
@@ -143,7 +144,7 @@ impl Run {
         kept.looked = Some(Instant::now());
     }
 
-    /// What is in the pipes before a cell begins is not the cell's.
+    /// Stores what is in the pipes before a cell starts, because it is not the cell's output.
     pub(super) fn hear_late_output(&mut self) {
         let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
         for (stream, text) in kept.earlier.read_waiting() {
@@ -186,7 +187,7 @@ impl Run {
         }
     }
 
-    /// THREAT[RES-2]: threads that work on while nobody waits are held to the same limits.
+    /// THREAT[RES-2]: background threads of an idle session have the same limits.
     fn look_at_idle(&mut self) {
         self.next_look = Instant::now() + IDLE_LOOK;
         let used = self.used();
@@ -196,7 +197,7 @@ impl Run {
         }
     }
 
-    /// Nobody is there who could answer, and what is said now belongs to no cell.
+    /// Handles a frame that arrives while no cell runs. Asks are refused.
     fn accept_idle(&mut self, received: Received) {
         let Some(left) = self.questions_left.checked_sub(1) else { return self.babbled() };
         self.questions_left = left;

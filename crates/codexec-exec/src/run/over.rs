@@ -2,24 +2,24 @@ use std::fmt;
 
 use codexec_types::{Crash, Limit, Outcome};
 
-/// Why a session is no more.
+/// The reason why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Its process ended by itself, or something in it ended it.
+    /// The guest's process exited by itself, or was killed from inside.
     Exited,
-    /// It met this limit, and could not go on: [`Limit::Wall`] when a cell did not stop in time
-    /// although it was told to.
+    /// A limit was reached and the session could not continue; [`Limit::Wall`] means that a cell
+    /// did not stop in time after it was interrupted.
     Stopped(Limit),
     /// A cell was cancelled and did not stop.
     Cancelled,
-    /// It said something that is not a frame.
+    /// The guest sent an invalid frame.
     BadFrame,
-    /// We have ended it.
+    /// The host closed the session.
     Closed,
 }
 
 impl Over {
-    /// By how the cell ended that was the last.
+    /// Derives the reason from the outcome of the last cell.
     pub(super) fn because(outcome: &Outcome) -> Over {
         match outcome {
             Outcome::Stopped(limit) => Over::Stopped(*limit),
@@ -32,7 +32,7 @@ impl Over {
         }
     }
 
-    /// A stable word for records and clients.
+    /// Returns a stable word for records and clients.
     pub fn code(self) -> &'static str {
         match self {
             Over::Exited => "exited",

@@ -4,11 +4,11 @@ use super::Run;
 use crate::{ExecError, slot};
 
 impl Run {
-    /// Between two cells of a session: gives the guest's directory the upper layer
-    /// `upper-<generation>`, so that edits from outside show where the guest had written. The layer
-    /// is made unless it is there; `lower` is a new mount of the same directory.
+    /// Gives the guest's directory the upper layer `upper-<generation>`, between two cells of a
+    /// session, so that edits from outside become visible where the guest had written. The layer is
+    /// created if missing; `lower` is a new mount of the same directory.
     ///
-    /// Where this fails, the session is to be closed: its directory may be half renewed.
+    /// After an error the caller must close the session: the directory may be half renewed.
     pub async fn renew_overlay(
         &mut self,
         generation: u32,

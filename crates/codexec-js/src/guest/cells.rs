@@ -1,4 +1,4 @@
-//! A session: cells in one engine, one after the other.
+//! A session: runs cells in one engine, one after the other.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ impl Guest {
     pub(super) fn run_cells(&self, job: &Job) -> Result<(), Gone> {
         self.limit_memory(job);
         let host = Rc::clone(&self.host);
-        // THREAT[SES-3]: nothing that the guest can catch, and nothing runs after it.
+        // THREAT[SES-3]: the guest cannot catch this, and nothing runs after it.
         let handler = move || host.looks_interrupted();
         self.context.runtime().set_interrupt_handler(Some(Box::new(handler)));
         self.inside(|run| run.begin(job).map_err(|_| Gone))?;
@@ -55,8 +55,8 @@ impl Guest {
 }
 
 impl Run<'_, '_> {
-    /// What a cell that was stopped has begun ends with it, or the next would hear of it. As long
-    /// as it is interrupted, nothing of it runs for long.
+    /// Discards everything that an interrupted cell has started, so that it does not affect the
+    /// next one. Pending jobs end quickly while the cell is interrupted.
     fn sweep(&self) {
         caught(&self.ctx, self.prelude.forget_cell());
         while self.ctx.execute_pending_job() {}

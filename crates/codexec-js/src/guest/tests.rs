@@ -1,4 +1,4 @@
-//! The host is played by the test; engine, prelude and frames are the real ones.
+//! The test plays the host; engine, prelude and frames are real.
 
 mod calls;
 mod ends;
@@ -22,7 +22,7 @@ use super::Guest;
 
 type Reply = Result<Json, CallError>;
 
-/// What the host heard, in the order of its parts.
+/// What the host received, by kind.
 #[derive(Debug)]
 struct Heard {
     is_compiled: bool,
@@ -33,12 +33,12 @@ struct Heard {
     ending: Result<String, Thrown>,
 }
 
-/// Gives each ask its answer, at once.
+/// Answers each ask at once.
 fn play(job: Job, answer: impl Fn(&Ask) -> Reply) -> Heard {
     play_batches(job, 1, answer)
 }
 
-/// Answers only when `batch` asks have come together, the last of them first.
+/// Answers after every `batch` asks, the last ask first.
 fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard {
     let (mut host, socket) = UnixStream::pair().expect("a socket pair");
     // As large as the main thread's stack, on which workers run.
@@ -113,7 +113,7 @@ fn javascript(code: &str) -> Heard {
     play(job(Language::JavaScript, code), echo)
 }
 
-/// What every call gets: itself.
+/// Answers every call with itself.
 fn echo(ask: &Ask) -> Reply {
     Ok(json(&serde_json::to_string(ask).expect("an ask")))
 }
@@ -122,7 +122,7 @@ fn json(text: &str) -> Json {
     Json::parse(text.to_owned()).expect("json")
 }
 
-/// The value's JSON, or `CODE message @line:column`.
+/// Returns the value's JSON, or `CODE message @line:column`.
 fn ending(heard: &Heard) -> String {
     match &heard.ending {
         Ok(text) => text.clone(),

@@ -1,10 +1,10 @@
-//! What a cell of a session declares belongs to the session, and not to the function that is put
+//! Makes the declarations of a cell belong to the session, and not to the function that is wrapped
 //! around the cell.
 //!
-//! Every declaration of the cell's own scope becomes an assignment to a property of one of two
-//! objects of the prelude, which puts it on the global object. All that *uses* a name stays as it
-//! is: it finds the global object's property, from any cell and from any closure, as long as
-//! nothing nearer has the name. So nothing has to be known of scopes here.
+//! Every declaration in the cell's own scope becomes an assignment to a property of one of two
+//! objects of the prelude, which define it on the global object. Code that *uses* a name is not
+//! changed: it finds the property of the global object, from any cell and any closure, unless an
+//! inner scope has the name. So no scope analysis is needed here.
 
 use oxc_allocator::{Allocator, ArenaVec, TakeIn};
 use oxc_ast::ast::{
@@ -19,16 +19,16 @@ use oxc_ast::ast::{
 use oxc_ast::builder::AstBuilder;
 use oxc_span::{GetSpan, Span};
 
-/// What a cell declares without a value at the place where it does.
+/// Names that a cell declares without a value.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Declared {
-    /// `var`s: there from the beginning, with the value they had.
+    /// `var`s: they exist from the start, with their previous value.
     pub(crate) variables: Vec<String>,
-    /// Enums: what is printed for them adds to what is there, and they are to be new.
+    /// Enums: their printed code extends an existing object, so they have to be reset.
     pub(crate) anew: Vec<String>,
 }
 
-/// The two objects' names in the printed code. No text that holds one of them is a cell's.
+/// The names of the two objects in the printed code. The cell's text contains neither of them.
 pub(super) struct Owners {
     pub(super) variables: String,
     pub(super) constants: String,
@@ -46,7 +46,7 @@ impl Owners {
     }
 }
 
-/// The names of the enums of a text, before they are taken apart.
+/// Returns the names of a text's enums, before they are transformed.
 pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
     let name = |statement: &Statement<'_>| match statement {
         Statement::TSEnumDeclaration(one) if !one.declare => Some(one.id.name.to_string()),
@@ -55,7 +55,8 @@ pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
     program.body.iter().filter_map(name).collect()
 }
 
-/// Gives the session what the program declares. What has to be declared before it runs comes back.
+/// Makes the program's declarations belong to the session. Returns the names to declare before it
+/// runs.
 pub(super) fn share<'a>(
     program: &mut Program<'a>,
     owners: &'a Owners,
@@ -64,7 +65,7 @@ pub(super) fn share<'a>(
     let builder = AstBuilder::new(allocator);
     let mut sharing = Sharing { builder, allocator, owners, variables: Vec::new() };
     let body = program.body.take_in(&allocator);
-    // Functions are there before anything runs.
+    // Functions are hoisted.
     let (functions, others): (Vec<_>, Vec<_>) =
         body.into_iter().partition(|one| matches!(one, Statement::FunctionDeclaration(_)));
     for statement in functions.into_iter().chain(others) {
@@ -81,7 +82,7 @@ struct Sharing<'a> {
     variables: Vec<String>,
 }
 
-/// Which of the two objects.
+/// One of the two objects.
 #[derive(Clone, Copy)]
 enum Owner {
     Variables,
@@ -94,7 +95,7 @@ impl<'a> Sharing<'a> {
             Statement::VariableDeclaration(declaration) => {
                 let declaration = declaration.unbox();
                 match declaration.kind {
-                    // Disposed of when the cell ends, and so nobody else's.
+                    // Disposed of when the cell ends, so it stays local.
                     VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing => {
                         let declaration = oxc_allocator::Box::new_in(declaration, &self.allocator);
                         Statement::VariableDeclaration(declaration)
@@ -121,7 +122,8 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    /// Nameless inside, so that it finds itself where everybody does; outside it has its name.
+    /// Assigns an anonymous function, so that it finds itself by the shared name; it still gets its
+    /// name.
     fn function(&mut self, mut function: Function<'a>) -> Statement<'a> {
         let span = function.span;
         let Some(id) = function.id.take() else {
@@ -134,7 +136,7 @@ impl<'a> Sharing<'a> {
         self.statement(span, target, value)
     }
 
-    /// `var`s of blocks and loops are the cell's, too.
+    /// Handles `var`s in blocks and loops, which belong to the cell, too.
     fn nested(&mut self, statement: &mut Statement<'a>) {
         match statement {
             Statement::VariableDeclaration(declaration) if declaration.kind.is_var() => {
@@ -180,7 +182,7 @@ impl<'a> Sharing<'a> {
                     self.all_nested(&mut finalizer.body);
                 }
             }
-            // Nothing else holds statements of the same function.
+            // No other statement contains statements of the same function.
             _ => {}
         }
     }
@@ -286,7 +288,7 @@ impl<'a> Sharing<'a> {
                     &self.builder,
                 ))
             }
-            // Only inside of the others, where `with_default` has seen it.
+            // Only inside other patterns, where `with_default` has handled it.
             BindingPattern::AssignmentPattern(pattern) => self.target(owner, pattern.unbox().left),
         }
     }
@@ -338,8 +340,8 @@ impl<'a> Sharing<'a> {
         ))
     }
 
-    /// A nameless function gets the name of what it is assigned to only where that is a plain name:
-    /// `{f: () => 1}.f` has it.
+    /// Gives an anonymous function its name. The engine does that only for assignments to a plain
+    /// name, so the value becomes `{f: () => 1}.f`.
     fn named(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
         if !value.is_anonymous_function_definition() {
             return value;

@@ -1,5 +1,5 @@
-//! A guest is one function: nothing can be imported into it or exported from it. What is only
-//! about types vanishes.
+//! Handles `import` and `export`. A guest is one function, so nothing can be imported or exported;
+//! declarations that concern only types are removed.
 
 use oxc_ast::ast::{
     Declaration, ExportDeclaration, ImportDeclaration, ImportDeclarationSpecifier, Program,
@@ -14,7 +14,7 @@ const NO_IMPORTS: &str = "imports are not available here; call tools with `await
 const NO_EXPORTS: &str = "exports are not available here; give a value back with `return`, or as \
     the last expression";
 
-/// Takes away what is only about types, refuses the rest.
+/// Removes type-only imports and exports, and refuses all others.
 pub(super) fn strip(program: &mut Program<'_>) -> Result<(), Flaw> {
     for statement in &program.body {
         if let Some(message) = refusal(statement) {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A project of the user's and an upper layer, written as overlayfs writes one.
+/// A user's project and an upper layer, written the way overlayfs writes one.
 struct Desk {
     home: TempDir,
     since: Moment,
@@ -19,7 +19,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// A project with these files, and a guest that starts now.
+    /// Creates a project with these files, and a guest that starts now.
     fn new(files: &[(&str, &str)]) -> Desk {
         let home = TempDir::new().unwrap();
         for folder in ["project", "upper"] {
@@ -56,7 +56,7 @@ impl Desk {
         fs::read_to_string(self.project(path)).unwrap_or_else(|error| error.kind().to_string())
     }
 
-    /// The guest changes a file that the user has.
+    /// Has the guest change a file of the user.
     fn guest_edits(&self, path: &str, text: &str) {
         write(&self.upper(path), text);
         setxattr(self.upper(path), "user.overlay.origin", b"", XattrFlags::empty()).unwrap();
@@ -104,7 +104,7 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// `verb path` for everything that was told.
+/// Returns `verb path` for everything in the report.
 fn told(changes: &Changes) -> Vec<String> {
     let artifacts = [
         ("created", &changes.created),
@@ -299,7 +299,7 @@ fn a_folder_that_was_made_anew_has_only_what_the_guest_put_there() {
     assert!(!desk.project("d/old").exists());
 }
 
-/// A session: the same layer is committed again and again.
+/// A session commits the same layer again and again.
 #[test]
 fn each_commit_does_only_what_is_new() {
     let mut desk = Desk::new(&[("a", "1")]);
@@ -312,12 +312,12 @@ fn each_commit_does_only_what_is_new() {
     fs::write(desk.upper("a"), "3").unwrap();
     desk.guest_creates("made/y", "1");
     assert_eq!(told(&desk.commit()), ["created made/y", "modified a"]);
-    // The guest deletes what it made itself, after all of it has been committed.
+    // The guest deletes what it created itself, after all of it was committed.
     fs::remove_dir_all(desk.upper("made")).unwrap();
     desk.guest_deletes("made");
     assert_eq!(told(&desk.commit()), ["deleted made/x", "deleted made/y"]);
     assert!(!desk.project("made").exists());
-    // Somebody makes a folder of that name: the guest does not see it, and does not delete it.
+    // Somebody creates a folder of that name: the guest does not see it, and does not delete it.
     write(&desk.project("made/theirs"), "1");
     assert_eq!(told(&desk.commit()), Vec::<String>::new());
     assert_eq!(desk.text("made/theirs"), "1");

@@ -4,7 +4,7 @@ use std::os::fd::AsFd as _;
 use super::*;
 use crate::files::Tree;
 
-/// Written in a loop: the clock of stamps must tell before from after each time.
+/// Runs many rounds: the timestamp must separate the two writes in each.
 #[test]
 fn every_change_is_before_or_after() {
     let home = tempfile::tempdir().unwrap();

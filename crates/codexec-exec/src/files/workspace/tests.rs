@@ -63,7 +63,7 @@ fn a_flood_of_files_is_counted() {
     assert_eq!((changes.created.len(), changes.left_out), (200, 7));
 }
 
-/// What is kept of one execution is bounded by what is copied, not by what a file once said.
+/// Copies are limited by the bytes copied, not by the size that a file once had.
 #[test]
 fn only_so_much_is_kept() {
     let (home, keep) = (folder(), folder());

@@ -1,7 +1,7 @@
 use super::*;
 
-/// THREAT[CFG-8]: neither `*.pth` files nor `sitecustomize` run when an interpreter is asked, and
-/// folders that the former name are still known.
+/// THREAT[CFG-8]: neither `*.pth` files nor `sitecustomize` run when an interpreter is queried.
+/// Directories that `*.pth` files name are still found.
 #[test]
 fn cfg_8_asking_a_python_runs_nothing_of_its_packages() {
     let folder = tempfile::tempdir().expect("a directory");

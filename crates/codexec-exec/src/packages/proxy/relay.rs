@@ -1,4 +1,4 @@
-//! Bytes from one side to the other.
+//! Copies bytes between the client and the server.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use super::request::Head;
 
 const READ_BYTES: usize = 64 << 10;
 
-/// Until both sides are done.
+/// Copies in both directions until both sides are done.
 pub(super) async fn relay(
     client: &mut TcpStream,
     server: &mut TcpStream,
@@ -24,7 +24,7 @@ pub(super) async fn relay(
     tokio::try_join!(up, down).map(drop)
 }
 
-/// THREAT[PKG-3]: a side that neither sends nor takes is not waited for.
+/// THREAT[PKG-3]: ends when a side neither sends nor receives for the idle timeout.
 async fn pass(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -47,8 +47,8 @@ async fn pass(
     timeout(idle, to.shutdown()).await?
 }
 
-/// The answer to a plain request: its head says that the connection ends with it, whatever the
-/// server wrote, so that nothing is asked behind it.
+/// Sends a plain request and copies its response. The response head always says that the connection
+/// is closed, whatever the server wrote, so that no second request follows.
 pub(super) async fn fetch(
     request: &str,
     client: &mut TcpStream,

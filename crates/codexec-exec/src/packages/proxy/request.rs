@@ -1,5 +1,5 @@
-//! What an installer asks the proxy for. It may be anything: code of a package may have written
-//! it. What is passed on is written anew from what was understood, byte by byte.
+//! Parses requests to the proxy. They are untrusted: code of a package may have written them. The
+//! forwarded request is serialised anew from the parsed parts.
 
 use std::io;
 
@@ -8,15 +8,15 @@ use tokio::net::TcpStream;
 
 use crate::packages::address::Host;
 
-/// All of a head, and its lines.
+/// Limits of a head: total bytes, and lines.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_LINES: usize = 64;
 
-/// The lines of a request or a response up to its body.
+/// The lines of a request or response up to its body.
 #[derive(Debug)]
 pub(super) struct Head {
     pub(super) lines: Vec<String>,
-    /// What came behind it already.
+    /// Bytes after the head that were read already.
     pub(super) rest: Vec<u8>,
 }
 
@@ -31,13 +31,13 @@ pub(super) enum Request {
 pub(super) struct Fetch {
     method: &'static str,
     host: Host,
-    /// As the client wrote host and port, and what follows.
+    /// Host and port as the client wrote them, and the path.
     authority: String,
     path: String,
     headers: Vec<String>,
 }
 
-/// Between two machines only, or for us; the host is written anew.
+/// Hop-by-hop headers, and headers meant for us. `host` is written anew.
 const NOT_PASSED_ON: &[&str] = &[
     "connection",
     "expect",
@@ -52,7 +52,7 @@ const NOT_PASSED_ON: &[&str] = &[
 ];
 
 impl Head {
-    /// `None` when nothing comes.
+    /// Reads a head. Returns `None` at end of file.
     pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Head>> {
         let bad = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         let mut bytes = Vec::new();
@@ -74,8 +74,10 @@ impl Head {
         }
     }
 
-    /// THREAT[PKG-2]: a line ends in one way only, and holds nothing that somebody else could
-    /// take for an end.
+    /// Splits a head into lines.
+    ///
+    /// THREAT[PKG-2]: lines end in one way only, and contain nothing that another parser could take
+    /// for a line end.
     fn lines(bytes: Vec<u8>) -> Option<Vec<String>> {
         let text = String::from_utf8(bytes).ok()?;
         let lines: Vec<String> = text.split("\r\n").map(str::to_owned).collect();
@@ -85,7 +87,7 @@ impl Head {
         is_fine.then_some(lines)
     }
 
-    /// The header lines, each with its name in lower case. `None` if one has none.
+    /// Returns the header lines as (lower-case name, line, value), or `None` if one is malformed.
     pub(super) fn headers(&self) -> Option<Vec<(String, &str, &str)>> {
         let header = |line: &'_ String| -> Option<usize> {
             let colon = line.find(':')?;
@@ -119,7 +121,7 @@ impl Request {
         let has_body = headers.iter().any(|(name, _, value)| {
             name == "transfer-encoding" || (name == "content-length" && *value != "0")
         });
-        // One request a connection: what stands behind it is nobody's.
+        // One request for each connection: bytes after it are refused.
         if has_body || !head.rest.is_empty() {
             return Err("a request has no body here, and nothing behind it");
         }
@@ -154,7 +156,8 @@ impl Request {
 }
 
 impl Fetch {
-    /// What the server gets; another proxy has to be told where to, and who we are.
+    /// Returns the request for the server. For another proxy, with the absolute URL and our
+    /// authorization header.
     pub(super) fn for_server(&self, proxied: Option<&str>) -> String {
         let Fetch { method, authority, path, .. } = self;
         let place = if proxied.is_some() { format!("http://{authority}") } else { String::new() };

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// A server that says back what it was sent, after these words.
+/// Starts a server that sends this answer, followed by an echo of the request.
 async fn server(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
@@ -46,7 +46,7 @@ async fn ask(proxy: SocketAddr, request: &str) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// The first line of an answer, on a connection that stays open.
+/// Returns the first line of a response, on a connection that stays open.
 async fn first_line(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     while !said.ends_with(b"\r\n\r\n") {
@@ -191,7 +191,7 @@ async fn pkg_3_there_are_so_many_connections_and_no_more() {
     }
     let said = ask(address, "").await;
     assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
-    // A place that becomes free is used again.
+    // A freed slot is used again.
     drop(held.pop());
     loop {
         let said = ask(address, "GET / HTTP/1.1\r\n\r\n").await;

@@ -1,4 +1,4 @@
-//! How the proxy itself gets out: straight, or through the proxy that this machine has to use.
+//! The proxy's own outgoing connections: direct, or through the HTTP proxy of this machine.
 
 use std::io;
 
@@ -13,19 +13,19 @@ use crate::packages::address::Host;
 #[derive(Clone, Debug, Default)]
 pub(in crate::packages) struct Way {
     proxy: Option<Upstream>,
-    /// The hosts that are reached straight, as `NO_PROXY` lists them.
+    /// The hosts that are connected to directly, in the format of `NO_PROXY`.
     straight: String,
 }
 
 #[derive(Clone)]
 struct Upstream {
     host: Host,
-    /// A whole header line.
+    /// A complete header line.
     authorization: Option<String>,
 }
 
 impl Way {
-    /// By what `HTTPS_PROXY` and `NO_PROXY` say.
+    /// Parses the values of `HTTPS_PROXY` and `NO_PROXY`.
     pub(in crate::packages) fn parse(proxy: Option<&str>, straight: &str) -> Result<Way, String> {
         let Some(text) = proxy else { return Ok(Way::default()) };
         let address = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
@@ -49,7 +49,8 @@ impl Way {
         self.proxy.as_ref().filter(|_| !host.is_among(&self.straight))
     }
 
-    /// For a plain request that goes to another proxy: what that one wants to know of us.
+    /// Returns the authorization header for a plain request through another proxy; `None` if the
+    /// host is connected to directly.
     pub(super) fn authorization_for(&self, host: &Host) -> Option<&str> {
         let proxy = self.proxy_for(host)?;
         Some(proxy.authorization.as_deref().unwrap_or_default())
@@ -85,7 +86,7 @@ async fn connect(host: &Host) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// `%40` is `@`.
+/// Decodes percent-encoding: `%40` is `@`.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

@@ -11,15 +11,15 @@ pub(super) fn install(node: &Path, npm: &Path, wish: &Wish<'_>) -> Command {
     let mut arguments = vec![npm.display().to_string(), "install".to_owned()];
     arguments.extend(texts(["--json", "--no-audit", "--no-fund", "--no-update-notifier"]));
     arguments.extend(texts(["--omit=dev", "--loglevel=http", "--no-color", "--no-progress"]));
-    // Once more for a connection that breaks; an index that is away is to be told soon.
+    // One retry for a broken connection; an unreachable index should be reported soon.
     arguments.extend(texts(["--fetch-retries=1", "--fetch-timeout=30000"]));
-    // Nobody's settings but these.
+    // No other configuration files are read.
     arguments
         .extend(texts(["--userconfig=/box/home/none", "--globalconfig=/box/home/none-either"]));
     arguments.extend(texts(["--cache=/tmp/npm", &format!("--prefix={WORK}")]));
     arguments.push(format!("--registry={}", wish.source.index.for_installer()));
     arguments.extend([format!("--proxy={proxy}"), format!("--https-proxy={proxy}")]);
-    // THREAT[PKG-4]: what is fetched is unpacked and not run.
+    // THREAT[PKG-4]: packages are unpacked, but their scripts do not run.
     if wish.runs_scripts {
         arguments.extend(texts(["--no-ignore-scripts", "--foreground-scripts"]));
     } else {

@@ -9,7 +9,7 @@ pub(super) fn install(python: &Path, wish: &Wish<'_>) -> Command {
     let mut arguments = start("install", wish);
     arguments.extend(texts(["--progress-bar", "off", "--no-warn-script-location"]));
     arguments.extend(texts(["--target", &format!("{WORK}/python")]));
-    // THREAT[PKG-4]: what is ready made is unpacked; anything else is code that would run now.
+    // THREAT[PKG-4]: wheels are only unpacked; anything else would run code now.
     if !wish.runs_scripts {
         arguments.extend(texts(["--only-binary", ":all:"]));
     }
@@ -30,7 +30,7 @@ fn start(what: &str, wish: &Wish<'_>) -> Vec<String> {
     let source = wish.source;
     let mut arguments = texts(["-I", "-B", "-m", "pip", what, "--isolated", "--no-input"]);
     arguments.extend(texts(["--disable-pip-version-check", "--no-color", "--no-cache-dir"]));
-    // Once more for a connection that breaks; an index that is away is to be told soon.
+    // One retry for a broken connection; an unreachable index should be reported soon.
     arguments.extend(texts(["--retries", "1", "--timeout", "30"]));
     arguments.extend(texts(["--proxy", &format!("http://127.0.0.1:{PROXY_PORT}")]));
     arguments.extend(texts(["--index-url", source.index.for_installer()]));
@@ -38,7 +38,7 @@ fn start(what: &str, wish: &Wish<'_>) -> Vec<String> {
         arguments.extend(texts(["--cert", CERTIFICATES]));
     }
     if source.index.is_plain_http() {
-        // The user has named it without encryption; pip wants to hear that twice.
+        // The user configured an index without TLS; pip requires an explicit option for that.
         arguments.extend(texts(["--trusted-host", &source.index.host().to_string()]));
     }
     arguments

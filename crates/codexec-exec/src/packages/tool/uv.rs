@@ -27,7 +27,7 @@ pub(super) fn install(python: &Path, uv: &Path, wish: &Wish<'_>) -> Command {
 }
 
 pub(super) fn failure(said: &str, package: &PackageName) -> Failure {
-    // It breaks its lines wherever they are full.
+    // uv wraps its lines.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let name = package.key();
     if said.contains(&format!("Because {name} was not found in the package registry")) {

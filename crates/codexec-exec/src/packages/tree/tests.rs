@@ -30,7 +30,7 @@ fn pkg_5_files_come_out_with_modes_of_ours_and_links_that_stay_inside() {
         ("outside", "../secret"),
         ("absolute", "/etc/passwd"),
         ("a/b/far", "../../../secret"),
-        // Through a link that stands for its own folder, this would lead out.
+        // Through a link to its own folder, this would lead outside.
         ("dot", "."),
         ("a/sly", "b/../../../secret"),
         ("through", "dot/../secret"),

@@ -1,5 +1,5 @@
-// A thread that stops the main one: code that computes reads no socket and runs no handler, so
-// somebody else has to hear the signal, and to end what runs. See session.mjs for `shared`.
+// A thread that interrupts the main one: code that computes reads no socket and runs no handler, so
+// another thread has to receive the signal and terminate the code. See session.mjs for `shared`.
 const { parentPort, workerData } = require("node:worker_threads");
 const inspector = require("node:inspector");
 const { internalBinding } = require("internal/test/binding");
@@ -7,7 +7,7 @@ const { Signal } = internalBinding("signal_wrap");
 
 const { shared, HEARD, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER } = workerData;
 const SIGINT = 2;
-// The main thread hears of an interrupt by itself if it does nothing else.
+// A main thread that is idle handles the interrupt within this time.
 const PATIENCE_MS = 30;
 
 const signal = new Signal();

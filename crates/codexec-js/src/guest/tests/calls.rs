@@ -56,7 +56,7 @@ fn resources_and_prompts_are_asked_for() {
         "await prompts.get('s', 'p'); await prompts.get('s', 'p', {a: 'b'})",
         &[prompt("{}"), prompt(r#"{"a":"b"}"#)],
     );
-    // A server of that name is no other.
+    // A server of that name is not shadowed.
     check_asks("await tools.resources.list()", &[tool("resources", "list", "{}")]);
 }
 
@@ -219,7 +219,7 @@ fn a_thousand_calls_at_once() {
 
 #[test]
 fn big_asks_and_big_answers_do_not_deadlock() {
-    // The host answers without reading on: each answer fills the socket while the guest writes.
+    // The host answers without reading: each answer fills the socket while the guest writes.
     let code = "const text = 'x'.repeat(1 << 20);\nconst all = await Promise.all(Array.from({length: 12}, () => tools.a.b({text})));\nall.length";
     let heard = play(job(Language::JavaScript, code), echo);
     assert_eq!(ending(&heard), "12");

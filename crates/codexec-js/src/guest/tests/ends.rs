@@ -145,7 +145,7 @@ fn memory_and_stack_end_within_the_engine() {
         "let a = []; for (;;) a.push('x'.repeat(1 << 20) + a.length)",
         "MEMORY_LIMIT the code used up its memory @1:45",
     );
-    // No memory is left even for an error object; the host sees by the peak what it means.
+    // There is no memory left even for an error object; the host recognises this by the peak.
     check("let a = []; for (;;) a.push({})", "RUNTIME_ERROR null");
     check("throw null", "RUNTIME_ERROR null");
     check(

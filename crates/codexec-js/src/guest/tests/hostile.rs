@@ -1,4 +1,4 @@
-//! A guest may break itself, and nothing else. THREAT ids are those of the attack corpus.
+//! A guest may break itself, but nothing else. THREAT ids are those of the attack corpus.
 
 use super::*;
 

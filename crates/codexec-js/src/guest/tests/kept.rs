@@ -64,14 +64,14 @@ fn what_is_kept_is_asked_for() {
             own("get_execution_log", r#"{"execution_id":"e"}"#),
         ],
     );
-    // A guest that breaks the language breaks itself and nothing else.
+    // A guest that changes built-ins breaks only itself.
     check_asks(
         "Array.prototype[Symbol.iterator] = Object.prototype.toJSON = undefined; \
          Object.defineProperty(Object.prototype, 'name', {set() { throw 1 }}); \
          await scripts.get('x')",
         &[own("get_script", r#"{"name":"x"}"#)],
     );
-    // A server of that name is no other.
+    // A server of that name is not shadowed.
     check_asks("await tools.logs.search()", &[tool("logs", "search", "{}")]);
 }
 

@@ -7,7 +7,7 @@ use codexec_types::{Cell, CellEnding};
 
 use super::*;
 
-/// A guest that stays.
+/// A session's guest, from the host's side.
 struct Session {
     host: UnixStream,
     worker: Option<thread::JoinHandle<()>>,
@@ -15,7 +15,7 @@ struct Session {
     number: u32,
 }
 
-/// What came of one cell: what it wrote, and how it ended.
+/// The output of one cell, and how it ended.
 #[derive(Debug, PartialEq)]
 struct Reply {
     written: String,
@@ -46,7 +46,7 @@ impl Session {
         self.say(&ToGuest::Cell(Cell { number, key: number.to_string(), code, input, args }));
     }
 
-    /// Listens until the cell has ended; answers all that is asked.
+    /// Receives frames until the cell has ended; answers all asks.
     fn end(&mut self) -> Reply {
         let mut written = String::new();
         loop {
@@ -100,7 +100,7 @@ impl Drop for Session {
     }
 }
 
-/// Cells and what each gives: what it wrote, then its ending.
+/// Runs cells, each with its expected output and ending.
 #[track_caller]
 fn check_cells(cells: &[(&str, &str)]) {
     check_cells_in(Language::JavaScript, cells);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Interrupts the cell once it has said that it runs.
+/// Interrupts the cell after it has printed "runs".
 #[track_caller]
 fn interrupted(session: &mut Session, code: &str) -> Reply {
     session.begin(code, "null", &[]);
@@ -15,7 +15,8 @@ fn interrupted(session: &mut Session, code: &str) -> Reply {
     session.end()
 }
 
-/// The cell stops, what it did before is there, and nothing of it comes into the next.
+/// Checks that the cell stops, that its effects before are kept, and that it does not affect the
+/// next cell.
 #[track_caller]
 fn check_stops(code: &str) {
     let mut session = Session::open(Language::JavaScript);
@@ -61,7 +62,7 @@ fn a_cell_that_waits_for_an_answer_can_be_stopped() {
             if let FromGuest::Ask { id, .. } = next_frame(&mut session.host) {
                 session.say(&ToGuest::Interrupt);
                 assert_eq!(session.end().ending, "interrupted");
-                // An answer that comes all the same is nobody's.
+                // A late answer is ignored.
                 session.say(&ToGuest::Answer(Answer { id, result: Ok(json("1")) }));
                 break;
             }
