@@ -8,7 +8,10 @@ use codexec_sandbox::Broken;
 pub enum ExecError {
     #[error("all {cap} workers are busy and {queued} requests wait; try again in {} s", .retry_after.as_secs())]
     Busy { cap: usize, queued: usize, retry_after: Duration },
-    #[error("{0}; `codexec doctor` tells what to do, `sandbox.lowered` lets a layer go by name")]
+    #[error(
+        "{0}; run `codexec doctor` for help, or turn the layer off by name with `sandbox.lowered` \
+         in config.toml"
+    )]
     Sandbox(Broken),
     #[error("{0}")]
     Interpreter(String),

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use codexec_sandbox::GuestProcess;
 
-use crate::watch::tree;
+use crate::process_tree::list_tree;
 
 /// Timeout for processes to stop. A process in a disk wait stops only after the disk has answered.
-const PATIENCE: Duration = Duration::from_millis(200);
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Finds and stops the processes of one guest. Cheap to clone, so that it can be moved into a
 /// blocking thread.
@@ -24,14 +24,14 @@ pub(crate) struct Freezer {
 /// The stopped processes of a guest. Dropping this resumes them; if the host dies, the keeper kills
 /// them.
 #[derive(Debug, Default)]
-pub(crate) struct Frozen {
-    members: HashMap<i32, Member>,
+pub(crate) struct FrozenProcesses {
+    members: HashMap<i32, FrozenProcess>,
 }
 
 #[derive(Debug)]
-struct Member {
+struct FrozenProcess {
     process: GuestProcess,
-    stat: Stat,
+    stat: ProcStat,
     /// False for a process that the guest stopped itself. It stays stopped.
     is_stopped_by_us: bool,
     /// The context switches of its threads, once all have stopped.
@@ -40,7 +40,7 @@ struct Member {
 
 /// The fields of `/proc/PID/stat` that are needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
+struct ProcStat {
     state: u8,
     parent: i32,
     /// In ticks since boot.
@@ -51,7 +51,7 @@ impl Freezer {
     /// Creates a freezer for the process trees below these roots. The first root is init, which is
     /// ours and is never stopped.
     pub(crate) fn new(roots: &[i32]) -> Freezer {
-        let start = |pid: &i32| Some((*pid, Stat::read(&format!("/proc/{pid}/stat"))?.start));
+        let start = |pid: &i32| Some((*pid, ProcStat::read(&format!("/proc/{pid}/stat"))?.start));
         Freezer { roots: roots.iter().filter_map(start).collect() }
     }
 
@@ -60,13 +60,13 @@ impl Freezer {
     /// resumed.
     ///
     /// A guest can arm a timer that wakes a stopped process: a caller that depends on the freeze
-    /// checks [`Frozen::is_still`] afterwards.
-    pub(crate) fn freeze(&self) -> io::Result<Frozen> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut frozen = Frozen::default();
+    /// checks [`FrozenProcesses::is_still`] afterwards.
+    pub(crate) fn freeze(&self) -> io::Result<FrozenProcesses> {
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        let mut frozen = FrozenProcesses::default();
         loop {
             let is_complete = !self.stop_more(&mut frozen);
-            if is_complete && frozen.rest() {
+            if is_complete && frozen.have_all_stopped() {
                 return Ok(frozen);
             }
             if Instant::now() > deadline {
@@ -78,29 +78,29 @@ impl Freezer {
 
     /// Sends SIGSTOP to every process of the guest until no new ones appear. Afterwards none of
     /// them starts a process, but the last system call of each may still be in progress.
-    pub(crate) fn stop_all(&self) -> Frozen {
-        let deadline = Instant::now() + PATIENCE;
-        let mut frozen = Frozen::default();
+    pub(crate) fn stop_all(&self) -> FrozenProcesses {
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        let mut frozen = FrozenProcesses::default();
         while self.stop_more(&mut frozen) && Instant::now() < deadline {}
         frozen
     }
 
     /// Stops the processes that are not stopped yet. Returns `true` if there were any.
-    fn stop_more(&self, frozen: &mut Frozen) -> bool {
+    fn stop_more(&self, frozen: &mut FrozenProcesses) -> bool {
         let known = |(pid, start): &(i32, u64)| {
-            let stat = Stat::read(&format!("/proc/{pid}/stat"))?;
+            let stat = ProcStat::read(&format!("/proc/{pid}/stat"))?;
             (stat.start == *start).then_some(*pid)
         };
         let roots: Vec<i32> = self.roots.iter().filter_map(known).collect();
         let init = self.roots.first().map(|(pid, _)| *pid);
         let mut has_more = false;
-        for pid in tree(&roots).into_iter().filter(|pid| Some(*pid) != init) {
+        for pid in list_tree(&roots).into_iter().filter(|pid| Some(*pid) != init) {
             if frozen.members.contains_key(&pid) {
                 continue;
             }
             let Ok(process) = GuestProcess::open(pid) else { continue };
             // Read after the process is held: if the id was reused in between, the parent differs.
-            let Some(stat) = Stat::read(&format!("/proc/{pid}/stat")) else { continue };
+            let Some(stat) = ProcStat::read(&format!("/proc/{pid}/stat")) else { continue };
             let is_parent_known = Some(stat.parent) == init
                 || roots.contains(&pid)
                 || frozen.members.contains_key(&stat.parent);
@@ -111,19 +111,21 @@ impl Freezer {
             if is_stopped_by_us {
                 process.stop();
             }
-            frozen.members.insert(pid, Member { process, stat, is_stopped_by_us, switches: 0 });
+            frozen
+                .members
+                .insert(pid, FrozenProcess { process, stat, is_stopped_by_us, switches: 0 });
             has_more = true;
         }
         has_more
     }
 }
 
-impl Frozen {
+impl FrozenProcesses {
     /// Kills the processes that started at this tick or later, with their descendants. Children of
     /// an older process belong to it and are kept, and so is `main`.
     pub(crate) fn kill_since(&self, tick: u64, main: i32) {
         for (pid, member) in &self.members {
-            if *pid != main && self.is_since(*pid, tick, main) {
+            if *pid != main && self.is_started_since(*pid, tick, main) {
                 member.process.kill();
             }
         }
@@ -158,7 +160,7 @@ impl Frozen {
         }
     }
 
-    fn is_since(&self, pid: i32, tick: u64, main: i32) -> bool {
+    fn is_started_since(&self, pid: i32, tick: u64, main: i32) -> bool {
         let mut next = pid;
         // Bounds the walk: no process is deeper than the number of processes.
         for _ in 0..=self.members.len() {
@@ -174,15 +176,15 @@ impl Frozen {
 
     /// True if no process has run since the freeze.
     pub(crate) fn is_still(&self) -> bool {
-        self.members
-            .iter()
-            .all(|(pid, member)| tasks_at_rest(*pid).is_none_or(|now| now == member.switches))
+        self.members.iter().all(|(pid, member)| {
+            count_switches_if_stopped(*pid).is_none_or(|now| now == member.switches)
+        })
     }
 
     /// True if all processes have stopped. Records their context switches.
-    fn rest(&mut self) -> bool {
+    fn have_all_stopped(&mut self) -> bool {
         for (pid, member) in &mut self.members {
-            match tasks_at_rest(*pid) {
+            match count_switches_if_stopped(*pid) {
                 Some(RUNNING) => return false,
                 Some(switches) => member.switches = switches,
                 // The process has exited.
@@ -193,7 +195,7 @@ impl Frozen {
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenProcesses {
     fn drop(&mut self) {
         for member in self.members.values().filter(|member| member.is_stopped_by_us) {
             member.process.resume();
@@ -209,7 +211,7 @@ const RUNNING: u64 = u64::MAX;
 
 /// Returns the context switches of a process's threads if all have stopped, `RUNNING` if not, and
 /// `None` if the process is gone.
-fn tasks_at_rest(pid: i32) -> Option<u64> {
+fn count_switches_if_stopped(pid: i32) -> Option<u64> {
     let mut switches = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let Ok(status) = fs::read(task.path().join("status")) else { continue };
@@ -226,8 +228,8 @@ fn tasks_at_rest(pid: i32) -> Option<u64> {
     Some(switches)
 }
 
-impl Stat {
-    fn read(path: &str) -> Option<Stat> {
+impl ProcStat {
+    fn read(path: &str) -> Option<ProcStat> {
         let line = fs::read(path).ok()?;
         let line = String::from_utf8_lossy(&line);
         // The name in parentheses may hold anything; what follows its end is regular.
@@ -236,12 +238,12 @@ impl Stat {
         let state = fields.next()?.bytes().next()?;
         let parent = fields.next()?.parse().ok()?;
         let start = fields.nth(17)?.parse().ok()?;
-        Some(Stat { state, parent, start })
+        Some(ProcStat { state, parent, start })
     }
 }
 
 /// Returns the current tick, in the unit of process start times in `/proc`.
-pub(crate) fn tick_now() -> u64 {
+pub(crate) fn current_tick() -> u64 {
     const TICKS_PER_SECOND: u64 = 100;
     let since_boot = codexec_sandbox::time_since_boot();
     u64::try_from(since_boot.as_millis()).unwrap_or(u64::MAX) / (1_000 / TICKS_PER_SECOND)

@@ -15,26 +15,27 @@ use tokio::net::{UnixDatagram, UnixStream};
 use tokio::time::timeout;
 
 use crate::ExecError;
-use crate::memory::Meter;
+use crate::memory::MemoryMeter;
 use crate::nursery::Nursery;
-use crate::output::Output;
+use crate::output::OutputPipe;
 use crate::slot::{
-    Furnishing, Handles, Keeper, NotMounted, Purpose, STEP, Worker, babble, timed_out,
+    Keeper, KillOnDrop, MountError, STEP, Worker, WorkerOptions, WorkerPurpose, protocol_error,
+    timeout_error,
 };
 
 /// Timeout for an interpreter to start.
 const READY: Duration = Duration::from_secs(30);
 
 /// Makes the workers of a slot.
-pub(crate) struct Programs {
+pub(crate) struct ProgramLauncher {
     first: First,
 }
 
 /// The host's handles of a worker for programs, besides the guest's socket.
-pub(crate) struct Home {
-    pub(crate) init: Init,
-    pub(crate) out: Output,
-    pub(crate) err: Output,
+pub(crate) struct ProgramWorker {
+    pub(crate) init: InitLink,
+    pub(crate) out: OutputPipe,
+    pub(crate) err: OutputPipe,
     /// The guest's working directory. It outlives the worker.
     pub(crate) workspace: OwnedFd,
     /// The guest's first process, if the host interrupts it directly and not through init.
@@ -43,25 +44,25 @@ pub(crate) struct Home {
     pub(crate) listener: Option<OwnedFd>,
     /// The usage of a process that entered the worker from outside.
     pub(crate) used: Option<Exit>,
-    pub(crate) meter: Arc<Meter>,
+    pub(crate) meter: Arc<MemoryMeter>,
     /// Where a user's directory can be mounted; `None` for a guest that installs packages.
-    entrance: Option<Entrance>,
+    mount_handles: Option<MountHandles>,
     /// The worker's overlay, if it has one.
-    overlay: Option<Mounted>,
+    overlay: Option<MountedOverlay>,
     /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
     /// worker.
     pub(crate) layers: Option<OwnedFd>,
 }
 
 /// The descriptors that a keeper needs to mount something in a worker.
-struct Entrance {
+struct MountHandles {
     user: OwnedFd,
     mounts: OwnedFd,
     place: OwnedFd,
 }
 
 /// The overlay of a worker.
-struct Mounted {
+struct MountedOverlay {
     overlay: Overlay,
     /// The mount namespace in which the layers are mounted.
     stage: OwnedFd,
@@ -69,23 +70,23 @@ struct Mounted {
 }
 
 /// The connection to a worker's init.
-pub(crate) struct Init {
+pub(crate) struct InitLink {
     socket: UnixDatagram,
     /// The end of the guest, if it was received while waiting for something else.
     ended: Option<i32>,
 }
 
 /// A message of init about its guest.
-pub(crate) enum GuestNews {
+pub(crate) enum InitEvent {
     /// The guest's first process has exited with this wait status.
     Ended(i32),
     /// The stdout and stderr of a cell that starts.
-    Streams(Output, Output),
+    Streams(OutputPipe, OutputPipe),
 }
 
-impl Programs {
-    pub(crate) fn new(first: First) -> Programs {
-        Programs { first }
+impl ProgramLauncher {
+    pub(crate) fn new(first: First) -> ProgramLauncher {
+        ProgramLauncher { first }
     }
 
     pub(crate) async fn spawn(
@@ -93,10 +94,10 @@ impl Programs {
         keeper: &Keeper,
         nursery: Option<&Nursery>,
         gauge: Option<MemoryGauge>,
-        furnishing: Furnishing,
+        options: WorkerOptions,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-        if furnishing.purpose == Purpose::Session {
+        if options.purpose == WorkerPurpose::Session {
             codexec_sandbox::tell_speakers(&ours)?;
         }
         let (out_sender, out) = pipe::pipe()?;
@@ -105,41 +106,43 @@ impl Programs {
         let theirs: [OwnedFd; 3] =
             [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
         let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
-        let Furnishing { purpose, mounts } = furnishing;
+        let WorkerOptions { purpose, mounts } = options;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
         fds.extend(mounts.iter().map(OwnedFd::as_fd));
-        let is_session = purpose == Purpose::Session;
+        let is_session = purpose == WorkerPurpose::Session;
         let program = Program { first: self.first.clone(), mounts: targets, is_session };
-        let asked = ToKeeper::Program(program);
-        let handles = keeper.ask_for_worker(&asked, &fds).await?;
+        let request = ToKeeper::Program(program);
+        let handles = keeper.request_worker(&request, &fds).await?;
         let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
-        let mut init = Init { socket: UnixDatagram::from_std(handles.packets()?)?, ended: None };
-        let handles = Handles::new(handles);
-        let mut shown = init.ready().await?.into_iter();
-        let workspace = shown.next().ok_or_else(babble)?;
-        let disk = shown.next().ok_or_else(babble)?;
+        let mut init =
+            InitLink { socket: UnixDatagram::from_std(handles.packets()?)?, ended: None };
+        let handles = KillOnDrop::new(handles);
+        let mut handed_over = init.wait_until_ready().await?.into_iter();
+        let workspace = handed_over.next().ok_or_else(protocol_error)?;
+        let disk = handed_over.next().ok_or_else(protocol_error)?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let (out, err) = (Output::new(out)?, Output::new(err)?);
+        let (out, err) = (OutputPipe::new(out)?, OutputPipe::new(err)?);
         let is_fetching = matches!(self.first, First::Fetches(_));
-        let listener = if is_fetching { shown.next() } else { None };
-        let entrance = match (is_fetching, shown.next(), shown.next(), shown.next()) {
-            (false, Some(user), Some(mounts), Some(place)) => {
-                Some(Entrance { user, mounts, place })
-            }
-            _ => None,
-        };
+        let listener = if is_fetching { handed_over.next() } else { None };
+        let mount_handles =
+            match (is_fetching, handed_over.next(), handed_over.next(), handed_over.next()) {
+                (false, Some(user), Some(mounts), Some(place)) => {
+                    Some(MountHandles { user, mounts, place })
+                }
+                _ => None,
+            };
         let mut guest = None;
         if let Some(nursery) = nursery {
-            let namespaces: Vec<OwnedFd> = shown.collect();
-            let born =
+            let namespaces: Vec<OwnedFd> = handed_over.collect();
+            let guest_process =
                 nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
-            roots.extend(born.pid());
-            guest = is_session.then_some(born.pidfd);
+            roots.extend(guest_process.pid());
+            guest = is_session.then_some(guest_process.pidfd);
         }
-        let meter = Arc::new(Meter::new(gauge, roots.clone(), disk));
-        let home = Home {
+        let meter = Arc::new(MemoryMeter::new(gauge, roots.clone(), disk));
+        let program = ProgramWorker {
             init,
             out,
             err,
@@ -148,30 +151,30 @@ impl Programs {
             listener,
             used: None,
             meter,
-            entrance,
+            mount_handles,
             overlay: None,
             layers: None,
         };
-        let mut worker = Worker { socket, handles, home: Some(home), roots };
+        let mut worker = Worker { socket, handles, program: Some(program), roots };
         // Only the guest holds its ends now, so the host sees end of file when it exits.
         drop(theirs);
-        if self.says_when_ready() {
-            timeout(READY, worker.walls()).await.map_err(|_| timed_out())??;
+        if self.reports_ready() {
+            timeout(READY, worker.wait_until_confined()).await.map_err(|_| timeout_error())??;
         }
         Ok(worker)
     }
 
     /// True for a warm interpreter and for Node, which report when they wait for code; memory that
     /// they hold by then is not the guest's. Other programs start together with their code.
-    fn says_when_ready(&self) -> bool {
+    fn reports_ready(&self) -> bool {
         matches!(self.first, First::Enters | First::Started(_))
     }
 }
 
-impl Home {
+impl ProgramWorker {
     /// Returns the user and the mount namespace of a guest in which something can be mounted.
     pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
-        let Entrance { user, mounts, .. } = self.entrance.as_ref()?;
+        let MountHandles { user, mounts, .. } = self.mount_handles.as_ref()?;
         Some(user.try_clone().and_then(|user| Ok((user, mounts.try_clone()?))))
     }
 
@@ -182,18 +185,18 @@ impl Home {
         keeper: &Keeper,
         overlay: Overlay,
         lower: OwnedFd,
-    ) -> Result<(), NotMounted> {
-        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
-        let fds = [&entrance.user, &entrance.mounts, &lower, &entrance.place];
+    ) -> Result<(), MountError> {
+        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let fds = [&mount_handles.user, &mount_handles.mounts, &lower, &mount_handles.place];
         let request = OverlayRequest { overlay: overlay.clone(), renewal: None };
-        let (is_at_real_path, beside) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
-        let mut beside = beside.into_iter();
-        let stage = beside.next().ok_or_else(babble)?;
-        self.layers = beside.next();
+        let (is_at_real_path, fds) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
+        let mut fds = fds.into_iter();
+        let stage = fds.next().ok_or_else(protocol_error)?;
+        self.layers = fds.next();
         if let Some(layers) = &self.layers {
             self.meter.add_disk(layers.try_clone()?);
         }
-        self.overlay = Some(Mounted { overlay, stage, is_at_real_path });
+        self.overlay = Some(MountedOverlay { overlay, stage, is_at_real_path });
         Ok(())
     }
 
@@ -207,10 +210,10 @@ impl Home {
         keeper: &Keeper,
         generation: u32,
         lower: OwnedFd,
-    ) -> Result<(), NotMounted> {
-        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
-        let mounted = self.overlay.as_ref().ok_or_else(babble)?;
-        let fds = [&entrance.user, &entrance.mounts, &lower, &mounted.stage];
+    ) -> Result<(), MountError> {
+        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let mounted = self.overlay.as_ref().ok_or_else(protocol_error)?;
+        let fds = [&mount_handles.user, &mount_handles.mounts, &lower, &mounted.stage];
         let is_at_real_path = mounted.is_at_real_path;
         let renewal = Some(OverlayRenewal { generation, is_at_real_path });
         let request = OverlayRequest { overlay: mounted.overlay.clone(), renewal };
@@ -218,7 +221,7 @@ impl Home {
     }
 
     /// Sends the guest an interrupt, which it may ignore.
-    pub(crate) fn interrupt(&self, handles: &Handles) {
+    pub(crate) fn interrupt(&self, handles: &KillOnDrop) {
         match &self.guest {
             Some(guest) => codexec_sandbox::interrupt(guest),
             None => handles.interrupt(),
@@ -226,52 +229,52 @@ impl Home {
     }
 }
 
-impl Init {
+impl InitLink {
     /// Waits for the next message of init. Cancel-safe.
-    pub(crate) async fn news(&mut self) -> io::Result<GuestNews> {
+    pub(crate) async fn next_event(&mut self) -> io::Result<InitEvent> {
         if let Some(status) = self.ended.take() {
-            return Ok(GuestNews::Ended(status));
+            return Ok(InitEvent::Ended(status));
         }
-        let (said, fds) = self.hears().await?;
-        news(&said, fds)
+        let (message, fds) = self.receive().await?;
+        decode_event(&message, fds)
     }
 
     /// Returns the output pipes of the current cell if they have arrived. Does not wait, and reads
     /// the socket directly, because the runtime's readiness state may be stale.
-    pub(crate) fn waiting_streams(&mut self) -> Option<(Output, Output)> {
-        let (said, fds) = FromInit::receive(&self.socket).ok()??;
-        match news(&said, fds).ok()? {
-            GuestNews::Streams(out, err) => Some((out, err)),
-            GuestNews::Ended(status) => {
+    pub(crate) fn try_take_streams(&mut self) -> Option<(OutputPipe, OutputPipe)> {
+        let (message, fds) = FromInit::receive(&self.socket).ok()??;
+        match decode_event(&message, fds).ok()? {
+            InitEvent::Streams(out, err) => Some((out, err)),
+            InitEvent::Ended(status) => {
                 self.ended = Some(status);
                 None
             }
         }
     }
 
-    async fn ready(&mut self) -> Result<Vec<OwnedFd>, ExecError> {
-        match timeout(STEP, self.hears()).await.map_err(|_| timed_out())?? {
+    async fn wait_until_ready(&mut self) -> Result<Vec<OwnedFd>, ExecError> {
+        match timeout(STEP, self.receive()).await.map_err(|_| timeout_error())?? {
             (FromInit::Ready, fds) => Ok(fds),
             (FromInit::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
-            (FromInit::Ended { .. } | FromInit::Streams, _) => Err(babble()),
+            (FromInit::Ended { .. } | FromInit::Streams, _) => Err(protocol_error()),
         }
     }
 
-    async fn hears(&self) -> io::Result<(FromInit, Vec<OwnedFd>)> {
+    async fn receive(&self) -> io::Result<(FromInit, Vec<OwnedFd>)> {
         let receive = || FromInit::receive(&self.socket);
-        let heard = self.socket.async_io(Interest::READABLE, receive).await?;
-        heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let received = self.socket.async_io(Interest::READABLE, receive).await?;
+        received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
-fn news(said: &FromInit, fds: Vec<OwnedFd>) -> io::Result<GuestNews> {
+fn decode_event(message: &FromInit, fds: Vec<OwnedFd>) -> io::Result<InitEvent> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
-    match said {
-        FromInit::Ended { status } => Ok(GuestNews::Ended(*status)),
+    match message {
+        FromInit::Ended { status } => Ok(InitEvent::Ended(*status)),
         FromInit::Streams => {
             let [out, err] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| invalid())?;
-            let open = |fd| Output::new(pipe::Receiver::from_owned_fd(fd)?);
-            Ok(GuestNews::Streams(open(out)?, open(err)?))
+            let open = |fd| OutputPipe::new(pipe::Receiver::from_owned_fd(fd)?);
+            Ok(InitEvent::Streams(open(out)?, open(err)?))
         }
         FromInit::Ready | FromInit::Broken(_) => Err(invalid()),
     }

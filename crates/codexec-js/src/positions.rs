@@ -23,7 +23,7 @@ const MAX_PRINTED_BYTES: usize = 4 << 20;
 
 /// The texts that the engine runs: a single one with the number 0, or the cells of a session.
 #[derive(Default)]
-pub(crate) struct Texts {
+pub(crate) struct GuestTexts {
     latest: u32,
     positions: BTreeMap<u32, Positions>,
 }
@@ -46,15 +46,15 @@ pub(crate) struct Stack {
 }
 
 /// One frame of a stack.
-struct Frame<'a> {
+struct StackFrame<'a> {
     name: &'a str,
     text: u32,
     at: Position,
 }
 
-impl Texts {
+impl GuestTexts {
     /// Adds the text that runs from now on, and returns the engine's file name for it.
-    pub(crate) fn put(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
+    pub(crate) fn add(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
         self.latest = number;
         self.positions.insert(number, positions);
         let bytes = |texts: &BTreeMap<u32, Positions>| -> usize {
@@ -69,17 +69,20 @@ impl Texts {
     /// Parses the engine's stack text. Frames that are not the guest's are left out, and so are the
     /// constructors of the error's own class, `maker`, because the position of the `new` is more
     /// useful.
-    pub(crate) fn stack(&self, engine: &str, maker: &str) -> Stack {
-        let frames: Vec<_> = engine.lines().filter_map(|line| self.frame(line)).collect();
+    pub(crate) fn parse_stack(&self, engine: &str, maker: &str) -> Stack {
+        let frames: Vec<_> = engine.lines().filter_map(|line| self.parse_frame(line)).collect();
         let made = frames.iter().take(MAX_CONSTRUCTORS).rposition(|frame| frame.name == maker);
         let shown = frames.get(made.map_or(0, |index| index + 1)..).unwrap_or_default();
         let at = shown.iter().find(|frame| frame.text == self.latest).map(|frame| frame.at);
         let frames: Vec<String> =
-            shown.iter().take(MAX_FRAMES).map(|frame| self.line(frame)).collect();
+            shown.iter().take(MAX_FRAMES).map(|frame| self.format_frame(frame)).collect();
         Stack { at, text: (!frames.is_empty()).then(|| frames.join("\n")) }
     }
 
-    fn line(&self, Frame { name, text, at: Position { line, column } }: &Frame<'_>) -> String {
+    fn format_frame(
+        &self,
+        StackFrame { name, text, at: Position { line, column } }: &StackFrame<'_>,
+    ) -> String {
         if *text == self.latest {
             format!("at {name} ({line}:{column})")
         } else {
@@ -89,7 +92,7 @@ impl Texts {
 
     /// Parses `    at name (<code>:3:7)`, or `    at <code>:3:7` for an error of the engine's
     /// parser.
-    fn frame<'a>(&self, line: &'a str) -> Option<Frame<'a>> {
+    fn parse_frame<'a>(&self, line: &'a str) -> Option<StackFrame<'a>> {
         let frame = line.trim_start().strip_prefix("at ")?;
         let (name, place) = frame.rsplit_once(" (").unwrap_or(("<main>", frame));
         let (text, place) = match place.strip_prefix(CODE) {
@@ -102,8 +105,8 @@ impl Texts {
         let place = place.strip_prefix(':')?;
         let (line, column) = place.strip_suffix(')').unwrap_or(place).split_once(':')?;
         let positions = self.positions.get(&text)?;
-        let at = positions.original(line.parse().ok()?, column.parse().ok()?)?;
-        Some(Frame { name, text, at })
+        let at = positions.map_to_original(line.parse().ok()?, column.parse().ok()?)?;
+        Some(StackFrame { name, text, at })
     }
 }
 
@@ -116,7 +119,7 @@ impl Positions {
     }
 
     /// Maps `line` and `byte_column` as the engine counts them: in the whole script, from one.
-    fn original(&self, line: u32, byte_column: u32) -> Option<Position> {
+    fn map_to_original(&self, line: u32, byte_column: u32) -> Option<Position> {
         let line = line.checked_sub(HEAD_LINES + 1)?;
         let column = self.utf16_column(line, byte_column.saturating_sub(1))?;
         let after = self.tokens.partition_point(|(place, _)| *place <= (line, column));

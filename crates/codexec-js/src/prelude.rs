@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Function, Object, Result, Value};
 
-use crate::native::{Host, natives};
+use crate::native::{HostLink, make_natives};
 
 /// In order of evaluation: a file may use the definitions of earlier ones.
 const FILES: [(&str, &str); 11] = [
@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 11] = [
     ("text", include_str!("prelude/text.js")),
     ("url", include_str!("prelude/url.js")),
     ("tools", include_str!("prelude/tools.js")),
-    ("kept", include_str!("prelude/kept.js")),
+    ("host_functions", include_str!("prelude/host_functions.js")),
     ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),
 ];
@@ -37,8 +37,8 @@ pub(crate) enum State {
 }
 
 /// Installs the globals and returns the object for [`Prelude`].
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
-    let natives = natives(ctx, host)?;
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<HostLink>) -> Result<Object<'js>> {
+    let natives = make_natives(ctx, host)?;
     let own = Object::new(ctx.clone())?;
     for (name, source) in FILES {
         let mut options = EvalOptions::default();

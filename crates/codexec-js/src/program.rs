@@ -21,21 +21,21 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use self::declarations::Owners;
+use self::declarations::OwnerNames;
 use crate::positions::{Positions, position_of};
 
-pub(crate) use declarations::Declared;
+pub(crate) use declarations::DeclaredNames;
 
 /// A guest's code, ready for the engine: an expression that evaluates to an async function.
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
-    pub(crate) declared: Declared,
+    pub(crate) declared: DeclaredNames,
 }
 
 /// The owner of the names that a text declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
+pub(crate) enum NameScope {
     /// The text itself: it runs once.
     Own,
     /// The session: the text is one of its cells.
@@ -47,15 +47,19 @@ const HEAD: &str = "({\"<main>\": async () => {\n";
 const TAIL: &str = "\n}})[\"<main>\"]";
 
 /// A syntax error.
-struct Flaw {
+struct SyntaxFlaw {
     message: String,
     offset: Option<u32>,
 }
 
 impl Program {
-    pub(crate) fn compile(code: &str, language: Language, names: Names) -> Result<Program, Thrown> {
+    pub(crate) fn compile(
+        code: &str,
+        language: Language,
+        names: NameScope,
+    ) -> Result<Program, Thrown> {
         compile(code, language, names).map_err(|flaw| Thrown {
-            code: flaw_code(language),
+            code: syntax_error_code(language),
             message: flaw.message,
             at: flaw.offset.map(|offset| position_of(code, offset)),
             stack: None,
@@ -64,7 +68,7 @@ impl Program {
 }
 
 /// Returns the error code for a text that is not a valid program.
-pub(crate) fn flaw_code(language: Language) -> ThrownCode {
+pub(crate) fn syntax_error_code(language: Language) -> ThrownCode {
     match language {
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
             ThrownCode::SyntaxError
@@ -73,7 +77,7 @@ pub(crate) fn flaw_code(language: Language) -> ThrownCode {
     }
 }
 
-fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw> {
+fn compile(code: &str, language: Language, names: NameScope) -> Result<Program, SyntaxFlaw> {
     let source_type = match language {
         // The host sends no other language to this engine.
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
@@ -81,7 +85,7 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         }
         Language::TypeScript => SourceType::ts(),
     };
-    let owners = Owners::of(code);
+    let owners = OwnerNames::unused_in(code);
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, code, source_type).with_options(options).parse();
@@ -97,7 +101,7 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         .with_excess_capacity(if source_type.is_typescript() { 2.0 } else { 0.0 })
         .build(&program);
     refuse_flaws(&semantic.diagnostics)?;
-    let anew = declarations::enums(&program);
+    let anew = declarations::list_enums(&program);
     if source_type.is_typescript() {
         let scoping = semantic.semantic.into_scoping();
         let options = TransformOptions::default();
@@ -106,15 +110,15 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         refuse_flaws(&transformed.diagnostics)?;
     }
     let (head, variables) = match names {
-        Names::Own => (HEAD.to_owned(), Vec::new()),
-        Names::Session => {
+        NameScope::Own => (HEAD.to_owned(), Vec::new()),
+        NameScope::Session => {
             let variables = declarations::share(&mut program, &owners, &allocator);
             let given = format!("async ({}, {}) =>", owners.variables, owners.constants);
             (HEAD.replace("async () =>", &given), variables)
         }
     };
     let (script, positions) = print(&program, &head);
-    Ok(Program { script, positions, declared: Declared { variables, anew } })
+    Ok(Program { script, positions, declared: DeclaredNames { variables, anew } })
 }
 
 fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {
@@ -167,7 +171,7 @@ fn is_erased(statement: &Statement<'_>) -> bool {
     )
 }
 
-fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), Flaw> {
+fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), SyntaxFlaw> {
     let is_error = |d: &&oxc_diagnostics::OxcDiagnostic| {
         matches!(d.severity, oxc_diagnostics::Severity::Error)
     };
@@ -179,7 +183,7 @@ fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), Fl
         None => first.message.to_string(),
     };
     let offset = first.labels.first().map(oxc_diagnostics::LabeledSpan::offset);
-    Err(Flaw { message, offset })
+    Err(SyntaxFlaw { message, offset })
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use url::{Url, quirks};
 
 /// `href`, `origin`, then the parts in the order of the prelude's `URL`.
-pub(crate) type Parts = Vec<String>;
+pub(crate) type UrlParts = Vec<String>;
 
-pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
+pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<UrlParts> {
     let base = match base {
         Some(base) => Some(Url::parse(base).ok()?),
         None => None,
@@ -14,7 +14,7 @@ pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
 }
 
 /// Returns the parts after `url.part = value`. An invalid value changes nothing.
-pub(crate) fn with_part(href: &str, part: &str, value: &str) -> Option<Parts> {
+pub(crate) fn set_part(href: &str, part: &str, value: &str) -> Option<UrlParts> {
     let mut url = Url::parse(href).ok()?;
     // The standard's setters ignore invalid values.
     let _fits = match part {
@@ -41,7 +41,7 @@ pub(crate) fn with_part(href: &str, part: &str, value: &str) -> Option<Parts> {
     Some(parts(&url))
 }
 
-fn parts(url: &Url) -> Parts {
+fn parts(url: &Url) -> UrlParts {
     [
         quirks::href(url),
         &quirks::origin(url),

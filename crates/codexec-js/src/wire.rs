@@ -37,7 +37,7 @@ pub(crate) struct Wire {
 
 /// The host is gone, or sent an invalid frame: the guest has to end.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct HostGone;
 
 impl Wire {
     pub(crate) fn new(socket: UnixStream) -> Wire {
@@ -54,12 +54,12 @@ impl Wire {
     }
 
     /// Receives the first frame: the job.
-    pub(crate) fn receive_job(&mut self) -> Result<Job, Gone> {
+    pub(crate) fn receive_job(&mut self) -> Result<Job, HostGone> {
         loop {
             match self.take_frame()? {
                 Some(ToGuest::Start(job)) => return Ok(job),
                 Some(ToGuest::Answer(_) | ToGuest::Cell(_) | ToGuest::Interrupt) => {
-                    return Err(Gone);
+                    return Err(HostGone);
                 }
                 None => self.read()?,
             }
@@ -67,7 +67,7 @@ impl Wire {
     }
 
     /// Receives the next cell of a session. Blocks until it arrives.
-    pub(crate) fn receive_cell(&mut self) -> Result<Cell, Gone> {
+    pub(crate) fn receive_cell(&mut self) -> Result<Cell, HostGone> {
         loop {
             self.sort_frames()?;
             match self.cell.take() {
@@ -82,7 +82,7 @@ impl Wire {
     }
 
     /// Reads what has arrived, without blocking, and returns whether the cell is interrupted.
-    pub(crate) fn look_for_interrupt(&mut self) -> Result<bool, Gone> {
+    pub(crate) fn poll_interrupt(&mut self) -> Result<bool, HostGone> {
         if !self.poll(PollFlags::POLLIN, Some(Duration::ZERO))?.is_empty() {
             self.read()?;
             self.sort_frames()?;
@@ -96,8 +96,8 @@ impl Wire {
         id
     }
 
-    pub(crate) fn send(&mut self, frame: &FromGuest) -> Result<(), Gone> {
-        let bytes = frame.encode().map_err(|_| Gone)?;
+    pub(crate) fn send(&mut self, frame: &FromGuest) -> Result<(), HostGone> {
+        let bytes = frame.encode().map_err(|_| HostGone)?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let written = self.write(rest)?;
@@ -113,14 +113,17 @@ impl Wire {
     }
 
     /// Writes as much as fits, perhaps nothing. Never blocks, not even on a blocking socket.
-    fn write(&self, bytes: &[u8]) -> Result<usize, Gone> {
+    fn write(&self, bytes: &[u8]) -> Result<usize, HostGone> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         retry(|| Ok(send(self.socket.as_raw_fd(), bytes, flags)?))
     }
 
     /// Blocks until the answer with this id arrives; others are kept. Returns `None` if the cell is
     /// interrupted.
-    pub(crate) fn wait_for(&mut self, id: u32) -> Result<Option<Result<Json, CallError>>, Gone> {
+    pub(crate) fn wait_for(
+        &mut self,
+        id: u32,
+    ) -> Result<Option<Result<Json, CallError>>, HostGone> {
         loop {
             self.sort_frames()?;
             if let Some(result) = self.answers.remove(&id) {
@@ -139,7 +142,7 @@ impl Wire {
     pub(crate) fn next_answer(
         &mut self,
         deadline: Option<Instant>,
-    ) -> Result<Option<Answer>, Gone> {
+    ) -> Result<Option<Answer>, HostGone> {
         loop {
             self.sort_frames()?;
             if let Some(id) = self.arrived.pop_front()
@@ -160,12 +163,12 @@ impl Wire {
         }
     }
 
-    fn sort_frames(&mut self) -> Result<(), Gone> {
+    fn sort_frames(&mut self) -> Result<(), HostGone> {
         while let Some(frame) = self.take_frame()? {
             match frame {
-                ToGuest::Start(_) => return Err(Gone),
+                ToGuest::Start(_) => return Err(HostGone),
                 // One cell at a time.
-                ToGuest::Cell(_) if self.cell.is_some() => return Err(Gone),
+                ToGuest::Cell(_) if self.cell.is_some() => return Err(HostGone),
                 ToGuest::Cell(cell) => {
                     // An interrupt before the cell was meant for the previous one.
                     self.is_interrupted = false;
@@ -181,23 +184,23 @@ impl Wire {
         Ok(())
     }
 
-    fn take_frame(&mut self) -> Result<Option<ToGuest>, Gone> {
+    fn take_frame(&mut self) -> Result<Option<ToGuest>, HostGone> {
         let Some((header, rest)) = self.unread.split_first_chunk::<FRAME_HEADER_BYTES>() else {
             return Ok(None);
         };
-        let length = frame_length(*header).map_err(|_| Gone)?;
+        let length = frame_length(*header).map_err(|_| HostGone)?;
         let Some(body) = rest.get(..length) else {
             let missing = length - rest.len();
             self.unread.reserve(missing.min(MAX_FRAME_BYTES));
             return Ok(None);
         };
-        let frame = ToGuest::decode(body).map_err(|_| Gone)?;
+        let frame = ToGuest::decode(body).map_err(|_| HostGone)?;
         self.unread.drain(..FRAME_HEADER_BYTES + length);
         Ok(Some(frame))
     }
 
     /// Reads more bytes. Blocks until some may be available.
-    fn read(&mut self) -> Result<(), Gone> {
+    fn read(&mut self) -> Result<(), HostGone> {
         let count = retry(|| match self.socket.read(&mut self.buffer) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             other => other,
@@ -211,7 +214,7 @@ impl Wire {
     }
 
     /// Waits for events; returns none on a timeout or after a signal.
-    fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, Gone> {
+    fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, HostGone> {
         let timeout = match left {
             // Rounded up: a timer may fire late, never early.
             Some(left) => {
@@ -224,19 +227,19 @@ impl Wire {
             Ok(0) | Err(nix::Error::EINTR) => Ok(PollFlags::empty()),
             // A hang-up is noticed by the read that follows.
             Ok(_) => Ok(fds.first().and_then(PollFd::revents).unwrap_or(PollFlags::POLLIN)),
-            Err(_) => Err(Gone),
+            Err(_) => Err(HostGone),
         }
     }
 }
 
 /// Retries after EINTR. Returns zero if the call would have blocked.
-fn retry(mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, Gone> {
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, HostGone> {
     loop {
         match call() {
             Ok(count) => return Ok(count),
             Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
             Err(err) if err.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            Err(_) => return Err(Gone),
+            Err(_) => return Err(HostGone),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::tree::{Node, NodeKind, Tree};
+use super::dir_tree::{DirTree, FileKind, FileNode};
 
 /// The reasons to hold back files, and their names.
 ///
@@ -159,14 +159,14 @@ const TOOLS: &[&str] = &[
 const ENVIRONMENT: &str = "a virtual environment runs what is in it";
 
 /// Returns the reason to hold back an entry, if there is one.
-pub(crate) fn judge(
-    layer: &Tree,
+pub(crate) fn find_reason(
+    layer: &DirTree,
     path: &Path,
-    node: &Node,
+    node: &FileNode,
     let_through: &[String],
 ) -> Option<&'static str> {
     let name = path.file_name()?;
-    if node.kind == NodeKind::Special {
+    if node.kind == FileKind::Special {
         return Some("it is a pipe, a socket or a device");
     }
     // A setting that lets a folder through also applies to its contents.
@@ -175,20 +175,20 @@ pub(crate) fn judge(
         return None;
     }
     for (reason, patterns) in TABLE {
-        let hit = patterns.iter().find(|pattern| matches(pattern, path, name));
+        let hit = patterns.iter().find(|pattern| matches_pattern(pattern, path, name));
         if hit.is_some_and(|pattern| !let_through.iter().any(|word| word == pattern)) {
             return Some(reason);
         }
     }
     // A virtual environment may have any name.
-    let is_environment = node.kind == NodeKind::Dir
+    let is_environment = node.kind == FileKind::Dir
         && layer
             .find(&path.join("pyvenv.cfg"))
-            .is_ok_and(|found| found.is_some_and(|marker| marker.kind != NodeKind::Whiteout));
+            .is_ok_and(|found| found.is_some_and(|marker| marker.kind != FileKind::Whiteout));
     is_environment.then_some(ENVIRONMENT)
 }
 
-fn matches(pattern: &str, path: &Path, name: &OsStr) -> bool {
+fn matches_pattern(pattern: &str, path: &Path, name: &OsStr) -> bool {
     if let Some(ending) = pattern.strip_prefix('*') {
         let (name, ending) = (name.as_bytes(), ending.as_bytes());
         let start = name.len().checked_sub(ending.len());

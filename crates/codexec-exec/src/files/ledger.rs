@@ -6,27 +6,27 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use super::tree::{Node, Stamp, Tree};
+use super::dir_tree::{DirTree, FileNode, FileStamp};
 
 #[derive(Default)]
-pub(crate) struct Ledger {
-    entries: BTreeMap<PathBuf, Entry>,
+pub(crate) struct CommitLedger {
+    entries: BTreeMap<PathBuf, LedgerEntry>,
     /// The user's folders that a commit wrote to, with their stamps afterwards.
-    folders: HashMap<PathBuf, Option<Stamp>>,
+    folders: HashMap<PathBuf, Option<FileStamp>>,
     /// Folders that the guest created.
     made: BTreeSet<PathBuf>,
 }
 
-struct Entry {
+struct LedgerEntry {
     /// The version of the guest's file that was handled.
-    upper: Stamp,
-    became: Became,
+    upper: FileStamp,
+    result: CommitResult,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Became {
+enum CommitResult {
     /// The user's directory has the file, with this stamp.
-    Put(Stamp),
+    Put(FileStamp),
     Removed,
     /// The user's directory does not have the file, but the guest still sees it.
     Held,
@@ -34,33 +34,33 @@ enum Became {
     Conflict,
 }
 
-impl Ledger {
+impl CommitLedger {
     /// True if this version of the guest's entry was handled before. Overlayfs may share one inode
     /// between all whiteouts, so their stamps are not compared.
-    pub(crate) fn is_done(&self, path: &Path, node: &Node) -> bool {
+    pub(crate) fn is_done(&self, path: &Path, node: &FileNode) -> bool {
         self.entries.get(path).is_some_and(|entry| {
-            let is_removal = entry.became == Became::Removed;
+            let is_removal = entry.result == CommitResult::Removed;
             match node.kind {
-                super::tree::NodeKind::Whiteout => is_removal,
+                super::dir_tree::FileKind::Whiteout => is_removal,
                 _ => entry.upper == node.stamp && !is_removal,
             }
         })
     }
 
     /// True if the user's entry is unchanged since a commit wrote it.
-    pub(crate) fn is_ours(&self, path: &Path, there: &Node) -> bool {
+    pub(crate) fn is_ours(&self, path: &Path, there: &FileNode) -> bool {
         let put = self.entries.get(path).is_some_and(
-            |entry| matches!(entry.became, Became::Put(stamp) if stamp == there.stamp),
+            |entry| matches!(entry.result, CommitResult::Put(stamp) if stamp == there.stamp),
         );
         put || self.folders.get(path).is_some_and(|folder| *folder == Some(there.stamp))
     }
 
-    pub(crate) fn knows(&self, path: &Path) -> bool {
+    pub(crate) fn has_entry(&self, path: &Path) -> bool {
         self.entries.contains_key(path)
     }
 
     pub(crate) fn has_put(&self, path: &Path) -> bool {
-        self.entries.get(path).is_some_and(|entry| matches!(entry.became, Became::Put(_)))
+        self.entries.get(path).is_some_and(|entry| matches!(entry.result, CommitResult::Put(_)))
     }
 
     pub(crate) fn has_made(&self, path: &Path) -> bool {
@@ -69,31 +69,31 @@ impl Ledger {
 
     pub(crate) fn note_made(&mut self, path: &Path) {
         self.made.insert(path.to_owned());
-        self.touch(path);
+        self.mark_parent(path);
     }
 
-    pub(crate) fn note_put(&mut self, path: &Path, node: &Node, now: &Node) {
-        self.note(path, node, Became::Put(now.stamp));
+    pub(crate) fn note_put(&mut self, path: &Path, node: &FileNode, now: &FileNode) {
+        self.note(path, node, CommitResult::Put(now.stamp));
     }
 
-    pub(crate) fn note_removed(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Removed);
+    pub(crate) fn note_removed(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Removed);
     }
 
-    pub(crate) fn note_held(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Held);
+    pub(crate) fn note_held(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Held);
     }
 
-    pub(crate) fn note_conflict(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Conflict);
+    pub(crate) fn note_conflict(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Conflict);
     }
 
-    fn note(&mut self, path: &Path, node: &Node, became: Became) {
-        if became != Became::Held {
-            self.touch(path);
+    fn note(&mut self, path: &Path, node: &FileNode, result: CommitResult) {
+        if result != CommitResult::Held {
+            self.mark_parent(path);
             self.forget_below(path);
         }
-        self.entries.insert(path.to_owned(), Entry { upper: node.stamp, became });
+        self.entries.insert(path.to_owned(), LedgerEntry { upper: node.stamp, result });
     }
 
     /// Forgets everything below a path that is no longer a folder.
@@ -114,14 +114,14 @@ impl Ledger {
     }
 
     /// Marks the parent folder as changed by us.
-    fn touch(&mut self, path: &Path) {
+    fn mark_parent(&mut self, path: &Path) {
         if let Some(folder) = path.parent() {
             self.folders.insert(folder.to_owned(), None);
         }
     }
 
     /// Records the stamps of the folders that this commit wrote to. Called at the end of a commit.
-    pub(crate) fn settle(&mut self, target: &Tree) {
+    pub(crate) fn settle(&mut self, target: &DirTree) {
         for (path, stamp) in &mut self.folders {
             if stamp.is_none() && !path.as_os_str().is_empty() {
                 *stamp = target.find(path).ok().flatten().map(|node| node.stamp);
@@ -136,11 +136,11 @@ impl Ledger {
 
     /// Moves the held-back files from one layer to the next and forgets everything else, because
     /// the new layer contains nothing else.
-    pub(crate) fn move_held(&mut self, from: &Tree, to: &Tree) -> io::Result<()> {
+    pub(crate) fn move_held(&mut self, from: &DirTree, to: &DirTree) -> io::Result<()> {
         let old = std::mem::take(self);
         let mut root: Option<&Path> = None;
         for (path, entry) in &old.entries {
-            if entry.became != Became::Held {
+            if entry.result != CommitResult::Held {
                 continue;
             }
             if !root.is_some_and(|root| path.starts_with(root)) {

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::Changes;
 
-use super::kept::KeptFiles;
-use super::listing::Listing;
-use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
+use super::artifact_copies::ArtifactCopies;
+use super::change_report::ChangeReport;
+use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH};
 
 /// Maximum number of files that are listed. A workspace has at most `limits.disk-files`.
 const MAX_SEEN: usize = 50_000;
 
 /// All files of a workspace at one moment, by relative path.
-pub(crate) type WorkspaceFiles = BTreeMap<PathBuf, Node>;
+pub(crate) type WorkspaceFiles = BTreeMap<PathBuf, FileNode>;
 
 /// Returns the changes in a workspace since `before`, and its files now. New and changed files are
 /// copied to `keep` as far as they fit.
@@ -25,29 +25,29 @@ pub(crate) fn collect(
     before: &WorkspaceFiles,
     keep: &Path,
 ) -> (Changes, WorkspaceFiles) {
-    let tree = Tree::new(workspace);
-    let after = see(&tree);
-    let (mut listing, mut kept) = (Listing::default(), KeptFiles::new(keep));
+    let tree = DirTree::new(workspace);
+    let after = list_files(&tree);
+    let (mut report, mut copies) = (ChangeReport::default(), ArtifactCopies::new(keep));
     for (path, now) in &after {
         match before.get(path) {
-            None => listing.created(path, now.bytes),
-            Some(then) if then != now => listing.modified(path, now.bytes),
+            None => report.add_created(path, now.bytes),
+            Some(then) if then != now => report.add_modified(path, now.bytes),
             Some(_) => continue,
         }
-        if now.kind == NodeKind::File
-            && let Err(error) = kept.keep_file(&tree, path)
+        if now.kind == FileKind::File
+            && let Err(error) = copies.copy_file(&tree, path)
         {
-            tracing::debug!(%error, "an artifact was not kept");
+            tracing::debug!(%error, "cannot copy an artifact");
         }
     }
     for (path, then) in before.iter().filter(|(path, _)| !after.contains_key(*path)) {
-        listing.deleted(path, then.bytes);
+        report.add_deleted(path, then.bytes);
     }
-    (listing.into_changes(), after)
+    (report.into_changes(), after)
 }
 
 /// Lists files and symlinks. Folders are implied by their contents.
-fn see(tree: &Tree) -> WorkspaceFiles {
+fn list_files(tree: &DirTree) -> WorkspaceFiles {
     let mut seen = WorkspaceFiles::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -57,7 +57,7 @@ fn see(tree: &Tree) -> WorkspaceFiles {
                 return seen;
             }
             let path = folder.join(name);
-            if node.kind != NodeKind::Dir {
+            if node.kind != FileKind::Dir {
                 seen.insert(path, node);
             } else if depth < MAX_DEPTH {
                 folders.push((path, depth + 1));

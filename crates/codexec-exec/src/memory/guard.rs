@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use codexec_sandbox::{WorkerHandles, hurry_thread};
 
-use super::Meter;
+use super::MemoryMeter;
 
 /// How fast one core can fill memory, and the number of cores that saturate memory bandwidth.
 const FILL_BYTES_PER_SECOND: u64 = 4 << 30;
@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_millis(50);
 /// For idle sessions where measuring takes more than a single read.
 const LONGEST_IDLE: Duration = Duration::from_millis(250);
 /// Between two measurements of a guest, the thread pauses this many times as long as one took.
-const LOOK_SHARE: u32 = 8;
+const PAUSE_FACTOR: u32 = 8;
 /// Inaccuracy of the kernel's counters, and what the start of a guest needs.
 const TOLERANCE_BYTES: u64 = 2 << 20;
 
@@ -34,39 +34,39 @@ static FILL_RATE: LazyLock<u64> = LazyLock::new(|| {
 
 /// The guard thread, which ends when this is dropped.
 #[derive(Default)]
-pub(crate) struct Guard(Arc<Shared>);
+pub(crate) struct MemoryGuard(Arc<GuardShared>);
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct GuardShared {
+    state: Mutex<GuardState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    guests: Vec<Arc<Guest>>,
+struct GuardState {
+    guests: Vec<Arc<GuardedGuest>>,
     is_started: bool,
-    is_over: bool,
+    is_closing: bool,
     /// When the thread wakes up without a notification.
     sleeps_until: Option<Instant>,
 }
 
-struct Guest {
-    meter: Arc<Meter>,
+struct GuardedGuest {
+    meter: Arc<MemoryMeter>,
     worker: Arc<WorkerHandles>,
     limit_bytes: AtomicU64,
     is_idle: AtomicBool,
-    is_over: AtomicBool,
+    is_killed: AtomicBool,
     due: Mutex<Instant>,
 }
 
 /// A guest under guard. Dropping this ends the guard, not the guest.
-pub(crate) struct Guarded {
-    shared: Arc<Shared>,
-    guest: Arc<Guest>,
+pub(crate) struct GuardHandle {
+    shared: Arc<GuardShared>,
+    guest: Arc<GuardedGuest>,
 }
 
-impl Guard {
+impl MemoryGuard {
     /// Starts the thread unless it runs. Must be called before the first guest is guarded.
     pub(crate) fn start(&self) -> io::Result<()> {
         let mut state = lock(&self.0.state);
@@ -84,17 +84,17 @@ impl Guard {
     /// Kills the worker as soon as its guest holds more than this.
     pub(crate) fn watch(
         &self,
-        meter: Arc<Meter>,
+        meter: Arc<MemoryMeter>,
         worker: Arc<WorkerHandles>,
         limit_bytes: u64,
-    ) -> Guarded {
-        let due = Instant::now() + pause(limit_bytes, LONGEST);
-        let guest = Arc::new(Guest {
+    ) -> GuardHandle {
+        let due = Instant::now() + shortest_fill_time(limit_bytes, LONGEST);
+        let guest = Arc::new(GuardedGuest {
             meter,
             worker,
             limit_bytes: limit_bytes.into(),
             is_idle: false.into(),
-            is_over: false.into(),
+            is_killed: false.into(),
             due: Mutex::new(due),
         });
         let mut state = lock(&self.0.state);
@@ -104,46 +104,46 @@ impl Guard {
         if sleeps_longer {
             self.0.changed.notify_one();
         }
-        Guarded { shared: Arc::clone(&self.0), guest }
+        GuardHandle { shared: Arc::clone(&self.0), guest }
     }
 }
 
-impl Drop for Guard {
+impl Drop for MemoryGuard {
     fn drop(&mut self) {
-        lock(&self.0.state).is_over = true;
+        lock(&self.0.state).is_closing = true;
         self.0.changed.notify_one();
     }
 }
 
-impl Guarded {
+impl GuardHandle {
     /// True if the guest was killed because it held too much.
-    pub(crate) fn was_over(&self) -> bool {
-        self.guest.is_over.load(Ordering::Acquire)
+    pub(crate) fn was_killed(&self) -> bool {
+        self.guest.is_killed.load(Ordering::Acquire)
     }
 
-    pub(crate) fn limit_to(&self, limit_bytes: u64) {
+    pub(crate) fn set_limit(&self, limit_bytes: u64) {
         self.guest.limit_bytes.store(limit_bytes, Ordering::Relaxed);
         self.guest.is_idle.store(false, Ordering::Relaxed);
     }
 
     /// Marks the guest as idle: no cell runs.
-    pub(crate) fn rest(&self) {
+    pub(crate) fn set_idle(&self) {
         self.guest.is_idle.store(true, Ordering::Relaxed);
     }
 }
 
-impl Drop for Guarded {
+impl Drop for GuardHandle {
     fn drop(&mut self) {
         lock(&self.shared.state).guests.retain(|guest| !Arc::ptr_eq(guest, &self.guest));
     }
 }
 
-fn serve(shared: &Shared) {
+fn serve(shared: &GuardShared) {
     let mut state = lock(&shared.state);
-    while !state.is_over {
+    while !state.is_closing {
         let now = Instant::now();
-        let is_due = |guest: &&Arc<Guest>| *lock(&guest.due) <= now;
-        let due: Vec<Arc<Guest>> = state.guests.iter().filter(is_due).cloned().collect();
+        let is_due = |guest: &&Arc<GuardedGuest>| *lock(&guest.due) <= now;
+        let due: Vec<Arc<GuardedGuest>> = state.guests.iter().filter(is_due).cloned().collect();
         if due.is_empty() {
             let next = state.guests.iter().map(|guest| *lock(&guest.due)).min();
             state.sleeps_until = next;
@@ -151,7 +151,7 @@ fn serve(shared: &Shared) {
             continue;
         }
         drop(state);
-        due.iter().for_each(|guest| guest.look());
+        due.iter().for_each(|guest| guest.check());
         // Dropped without the lock: this may be the last handle of a guest that has ended.
         drop(due);
         state = lock(&shared.state);
@@ -160,35 +160,36 @@ fn serve(shared: &Shared) {
 
 fn sleep<'a>(
     changed: &Condvar,
-    state: MutexGuard<'a, State>,
+    state: MutexGuard<'a, GuardState>,
     time: Option<Duration>,
-) -> MutexGuard<'a, State> {
+) -> MutexGuard<'a, GuardState> {
     match time {
         Some(time) => changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
         None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
     }
 }
 
-impl Guest {
-    fn look(&self) {
+impl GuardedGuest {
+    fn check(&self) {
         let begun = Instant::now();
         let limit_bytes = self.limit_bytes.load(Ordering::Relaxed) + TOLERANCE_BYTES;
         let held_bytes = self.meter.at_most_bytes(limit_bytes);
-        if held_bytes > limit_bytes && self.meter.is_over(limit_bytes) {
-            self.is_over.store(true, Ordering::Release);
+        if held_bytes > limit_bytes && self.meter.exceeds(limit_bytes) {
+            self.is_killed.store(true, Ordering::Release);
             self.worker.kill();
         }
         let is_idle = self.is_idle.load(Ordering::Relaxed) && !self.meter.has_group();
         let longest = if is_idle { LONGEST_IDLE } else { LONGEST };
         let took = begun.elapsed();
-        let pause = pause(limit_bytes.saturating_sub(held_bytes), longest).max(took * LOOK_SHARE);
+        let pause = shortest_fill_time(limit_bytes.saturating_sub(held_bytes), longest)
+            .max(took * PAUSE_FACTOR);
         *lock(&self.due) = begun + took + pause;
     }
 }
 
 /// Returns the shortest time in which a guest can fill its remaining memory.
-fn pause(room_bytes: u64, longest: Duration) -> Duration {
-    let micros = room_bytes.saturating_mul(1_000_000) / *FILL_RATE;
+fn shortest_fill_time(left_bytes: u64, longest: Duration) -> Duration {
+    let micros = left_bytes.saturating_mul(1_000_000) / *FILL_RATE;
     Duration::from_micros(micros).clamp(SHORTEST, longest)
 }
 

@@ -17,15 +17,17 @@ pub struct Host {
 
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum InvalidAddress {
-    #[error("{0:?} is no address of an index; write one like \"https://host/simple\"")]
+    #[error("{0:?} is not the address of a package index; write one like \"https://host/simple\"")]
     Index(String),
-    #[error("{0:?} is no host; write one like \"files.example.org\" or \"files.example.org:8443\"")]
+    #[error(
+        "{0:?} is not a host; write one like \"files.example.org\" or \"files.example.org:8443\""
+    )]
     Host(String),
 }
 
 impl Index {
     pub fn parse(text: &str) -> Result<Index, InvalidAddress> {
-        let invalid = || InvalidAddress::Index(without_password(text));
+        let invalid = || InvalidAddress::Index(redact_password(text));
         let url = Url::parse(text.trim()).map_err(|_| invalid())?;
         let is_plain = matches!(url.scheme(), "http" | "https")
             && url.has_host()
@@ -72,14 +74,15 @@ impl fmt::Debug for Index {
 impl Host {
     /// Parses `name` or `name:port`; the default port is that of https.
     pub fn parse(text: &str) -> Result<Host, InvalidAddress> {
-        Host::read(text, 443).ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
+        Host::parse_canonical(text, 443)
+            .ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
     }
 
     /// Parses a host.
     ///
     /// THREAT[PKG-2]: accepts one canonical spelling only. Any other spelling is not a host, and so
     /// never an allowed one.
-    pub(super) fn read(text: &str, default_port: u16) -> Option<Host> {
+    pub(super) fn parse_canonical(text: &str, default_port: u16) -> Option<Host> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, _)) if name.starts_with('[') && !name.ends_with(']') => (text, None),
             Some((name, port)) => (name, Some(port)),
@@ -117,7 +120,7 @@ impl Host {
     }
 
     /// True if a list in the format of `NO_PROXY` contains the host.
-    pub(super) fn is_among(&self, list: &str) -> bool {
+    pub(super) fn is_listed_in(&self, list: &str) -> bool {
         list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
             let entry = entry.trim_start_matches("*.").trim_start_matches('.').to_ascii_lowercase();
             let (entry, port) = match entry.rsplit_once(':') {
@@ -140,7 +143,7 @@ impl fmt::Display for Host {
     }
 }
 
-fn without_password(text: &str) -> String {
+fn redact_password(text: &str) -> String {
     let shown = match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         _ => text.to_owned(),

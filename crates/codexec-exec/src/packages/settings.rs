@@ -83,18 +83,18 @@ impl Settings {
     }
 
     /// Returns why a package is refused, if it is.
-    pub(super) fn refusal(&self, package: &PackageName) -> Option<&'static str> {
+    pub(super) fn refusal_reason(&self, package: &PackageName) -> Option<&'static str> {
         if self.denies(package) {
             return Some("`packages.deny` in config.toml names it");
         }
         let is_allowed =
-            |allowed: &Vec<Pattern>| allowed.iter().any(|pattern| pattern.fits(package));
+            |allowed: &Vec<Pattern>| allowed.iter().any(|pattern| pattern.matches(package));
         let is_let_in = self.allow.as_ref().is_none_or(is_allowed);
         (!is_let_in).then_some("`packages.allow` in config.toml does not name it")
     }
 
     pub(super) fn denies(&self, package: &PackageName) -> bool {
-        self.deny.iter().any(|pattern| pattern.fits(package))
+        self.deny.iter().any(|pattern| pattern.matches(package))
     }
 }
 
@@ -125,7 +125,7 @@ impl Pattern {
         is_name.then(|| Pattern { language, start: start.to_ascii_lowercase(), is_whole })
     }
 
-    fn fits(&self, package: &PackageName) -> bool {
+    fn matches(&self, package: &PackageName) -> bool {
         if self.language.is_some_and(|language| language != package.language()) {
             return false;
         }

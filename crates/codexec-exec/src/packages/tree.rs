@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// Limits of a tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct TreeLimits {
     pub(super) bytes: u64,
     pub(super) files: u64,
 }
@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 64;
 
 /// The size of a tree, and the number of entries that were not copied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct CopiedTree {
     pub(super) bytes: u64,
     pub(super) files: u64,
     /// Links that lead outside, devices, sockets, pipes.
@@ -35,42 +35,46 @@ pub(super) enum TreeError {
     Io(#[from] io::Error),
 }
 
-/// How files get to the new tree.
+/// The way in which files get to the new tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Copied,
+enum CopyMode {
+    Copy,
     /// Hard links to the old files.
-    Shared,
+    Link,
 }
 
 /// Copies a tree out of the sandbox.
 ///
 /// THREAT[PKG-5]: copies only files, folders and links that stay inside; the file modes are ours.
-pub(super) fn take_out(from: &Path, to: &Path, bounds: Bounds) -> Result<Taken, TreeError> {
+pub(super) fn copy_out(
+    from: &Path,
+    to: &Path,
+    bounds: TreeLimits,
+) -> Result<CopiedTree, TreeError> {
     make_dir(to)?;
-    let mut taken = Taken::default();
-    carry(from, to, How::Copied, bounds, &BTreeSet::new(), &mut taken)?;
-    Ok(taken)
+    let mut copied = CopiedTree::default();
+    copy_tree(from, to, CopyMode::Copy, bounds, &BTreeSet::new(), &mut copied)?;
+    Ok(copied)
 }
 
 /// Adds the entries of `from` that `to` does not have, except those in `without`.
-pub(super) fn join(
+pub(super) fn merge(
     from: &Path,
     to: &Path,
     without: &BTreeSet<PathBuf>,
-    bounds: Bounds,
-    taken: &mut Taken,
+    bounds: TreeLimits,
+    copied: &mut CopiedTree,
 ) -> Result<(), TreeError> {
-    carry(from, to, How::Shared, bounds, without, taken)
+    copy_tree(from, to, CopyMode::Link, bounds, without, copied)
 }
 
-fn carry(
+fn copy_tree(
     from: &Path,
     to: &Path,
-    how: How,
-    bounds: Bounds,
+    how: CopyMode,
+    bounds: TreeLimits,
     without: &BTreeSet<PathBuf>,
-    taken: &mut Taken,
+    copied: &mut CopiedTree,
 ) -> Result<(), TreeError> {
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -78,14 +82,16 @@ fn carry(
             let entry = entry?;
             let path = folder.join(entry.file_name());
             let target = to.join(&path);
-            if without.contains(&path) || (how == How::Shared && is_taken(&entry, &target)?) {
+            if without.contains(&path)
+                || (how == CopyMode::Link && exists_in_target(&entry, &target)?)
+            {
                 continue;
             }
             let found = entry.metadata()?;
-            taken.files += 1;
-            taken.bytes += if found.is_file() { found.len() } else { 0 };
+            copied.files += 1;
+            copied.bytes += if found.is_file() { found.len() } else { 0 };
             let depth = path.components().count();
-            if taken.files > bounds.files || taken.bytes > bounds.bytes || depth > MAX_DEPTH {
+            if copied.files > bounds.files || copied.bytes > bounds.bytes || depth > MAX_DEPTH {
                 return Err(TreeError::TooBig);
             }
             if found.is_dir() {
@@ -93,18 +99,18 @@ fn carry(
                 folders.push(path);
             } else if found.is_file() {
                 match how {
-                    How::Copied => copy(&entry.path(), &target, found.len())?,
-                    How::Shared => fs::hard_link(entry.path(), &target)?,
+                    CopyMode::Copy => copy(&entry.path(), &target, found.len())?,
+                    CopyMode::Link => fs::hard_link(entry.path(), &target)?,
                 }
             } else if found.is_symlink() {
                 let leads_to = fs::read_link(entry.path())?;
                 if stays_inside(&leads_to, depth - 1) {
                     symlink(leads_to, &target)?;
                 } else {
-                    taken.left_out += 1;
+                    copied.left_out += 1;
                 }
             } else {
-                taken.left_out += 1;
+                copied.left_out += 1;
             }
         }
     }
@@ -121,7 +127,7 @@ pub(super) fn make_dir(path: &Path) -> io::Result<()> {
 }
 
 /// True if the new tree has this entry already. Folders of the same name are merged.
-fn is_taken(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
+fn exists_in_target(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(target) {
         Ok(there) => Ok(!(there.is_dir() && entry.file_type()?.is_dir())),
         Err(_) => Ok(false),

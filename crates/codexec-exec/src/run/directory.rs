@@ -6,9 +6,9 @@ use std::path::Path;
 
 use super::{Over, Run};
 use crate::ExecError;
-use crate::watch::tree;
-use crate::wire::is_first_child;
-use crate::zygote::blocking;
+use crate::frames::is_first_child;
+use crate::process_tree::list_tree;
+use crate::zygote::run_blocking;
 
 /// The guest's path of its directory, besides the real path.
 const WORK: &str = "/box/work";
@@ -21,10 +21,10 @@ impl Run {
     /// A guest with open files in the directory keeps its layer, and so a consistent view.
     pub async fn refresh_directory(&mut self) {
         if let Err(error) = self.try_refresh().await {
-            tracing::warn!(%error, "a session's directory could not be renewed");
+            tracing::warn!(%error, "cannot refresh a session's directory");
             // The directory's two paths may show different layers now.
-            if let Some(kept) = &mut self.kept {
-                kept.over.get_or_insert(Over::Closed);
+            if let Some(session) = &mut self.session {
+                session.over.get_or_insert(Over::Closed);
             }
             self.handles.kill();
         }
@@ -37,38 +37,39 @@ impl Run {
         if self.has_open_files(&path) {
             return Ok(());
         }
-        let layers = self.home.as_ref().and_then(|home| home.layers.as_ref());
+        let layers = self.program.as_ref().and_then(|program| program.layers.as_ref());
         let layers = layers.map(OwnedFd::try_clone).transpose()?;
         let Some(mut dir) = self.user_dir.take() else { return Ok(()) };
-        let mounter = dir.machine().mounter().await?;
-        let (mut dir, layer, lower) = blocking(move || {
+        let mounter = dir.resources().mounter().await?;
+        let (mut dir, layer, lower) = run_blocking(move || {
             let (layer, lower) = dir.next_layer(layers.as_ref(), &mounter)?;
             Ok((dir, layer, lower))
         })
         .await?;
         self.renew_overlay(layer, lower).await?;
-        let begun = blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
+        let begun = run_blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
         self.user_dir = Some(begun);
         Ok(())
     }
 
     /// Commits what the session wrote since its last reply. Called when the session ends.
     pub(super) async fn commit_rest(&mut self) {
-        let layers = self.home.as_mut().and_then(|home| home.layers.take());
-        let artifacts = self.kept.as_ref().and_then(|kept| kept.artifacts.clone());
+        let layers = self.program.as_mut().and_then(|program| program.layers.take());
+        let artifacts = self.session.as_ref().and_then(|session| session.artifacts.clone());
         let (Some(layers), Some(artifacts), Some(mut dir)) =
             (layers, artifacts, self.user_dir.take())
         else {
             return;
         };
         let keep = artifacts.join("after-the-last-reply");
-        let committed = blocking(move || Ok(dir.commit(&layers, &keep))).await;
+        let committed = run_blocking(move || Ok(dir.commit(&layers, &keep))).await;
         match committed {
             Ok(changes) if !changes.conflicts.is_empty() => {
-                tracing::warn!(conflicts = ?changes.conflicts, "a session's last files");
+                let conflicts = &changes.conflicts;
+                tracing::warn!(?conflicts, "some of a session's last files were not committed");
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "a session's last files were not written"),
+            Err(error) => tracing::warn!(%error, "cannot commit a session's last files"),
         }
     }
 
@@ -82,7 +83,7 @@ impl Run {
             _ => is_first_child(pid),
         };
         let init = self.roots.first();
-        tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
+        list_tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
             let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
             let mut open = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
             let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();

@@ -14,9 +14,9 @@ impl Run {
         generation: u32,
         lower: OwnedFd,
     ) -> Result<(), ExecError> {
-        match (&mut self.busy, &self.home) {
-            (Some(busy), Some(home)) => busy.renew_overlay(home, generation, lower).await,
-            (None, _) | (_, None) => Err(slot::babble()),
+        match (&mut self.busy, &self.program) {
+            (Some(busy), Some(program)) => busy.renew_overlay(program, generation, lower).await,
+            (None, _) | (_, None) => Err(slot::protocol_error()),
         }
     }
 }

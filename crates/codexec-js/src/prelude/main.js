@@ -36,7 +36,7 @@
   own.awaitsOnlyCalls = () => state === PENDING && own.hasPendingCalls() && own.isQuiet();
 
   // Converts a Map or Set, which JSON would write as an empty object.
-  const plain = (collection) => {
+  const toJsonValue = (collection) => {
     if (collection instanceof Set) return own.arrayFrom(collection);
     if (!(collection instanceof Map)) return collection;
     const object = { __proto__: null };
@@ -49,7 +49,7 @@
   // Returns the result as JSON, or undefined if it is too long.
   own.result = () => {
     if (value === undefined) return "null";
-    const text = own.stringify(plain(value));
+    const text = own.stringify(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
     return text.length > MAX_RESULT_CHARS ? undefined : text;
   };

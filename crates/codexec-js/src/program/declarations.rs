@@ -21,7 +21,7 @@ use oxc_span::{GetSpan, Span};
 
 /// Names that a cell declares without a value.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredNames {
     /// `var`s: they exist from the start, with their previous value.
     pub(crate) variables: Vec<String>,
     /// Enums: their printed code extends an existing object, so they have to be reset.
@@ -29,25 +29,25 @@ pub(crate) struct Declared {
 }
 
 /// The names of the two objects in the printed code. The cell's text contains neither of them.
-pub(super) struct Owners {
+pub(super) struct OwnerNames {
     pub(super) variables: String,
     pub(super) constants: String,
 }
 
-impl Owners {
-    pub(super) fn of(code: &str) -> Owners {
+impl OwnerNames {
+    pub(super) fn unused_in(code: &str) -> OwnerNames {
         let unused = |mut name: String| {
             while code.contains(&name) {
                 name.push('_');
             }
             name
         };
-        Owners { variables: unused("$let".to_owned()), constants: unused("$const".to_owned()) }
+        OwnerNames { variables: unused("$let".to_owned()), constants: unused("$const".to_owned()) }
     }
 }
 
 /// Returns the names of a text's enums, before they are transformed.
-pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
+pub(super) fn list_enums(program: &Program<'_>) -> Vec<String> {
     let name = |statement: &Statement<'_>| match statement {
         Statement::TSEnumDeclaration(one) if !one.declare => Some(one.id.name.to_string()),
         _ => None,
@@ -59,38 +59,38 @@ pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
 /// runs.
 pub(super) fn share<'a>(
     program: &mut Program<'a>,
-    owners: &'a Owners,
+    owners: &'a OwnerNames,
     allocator: &'a Allocator,
 ) -> Vec<String> {
     let builder = AstBuilder::new(allocator);
-    let mut sharing = Sharing { builder, allocator, owners, variables: Vec::new() };
+    let mut sharer = DeclarationSharer { builder, allocator, owners, variables: Vec::new() };
     let body = program.body.take_in(&allocator);
     // Functions are hoisted.
     let (functions, others): (Vec<_>, Vec<_>) =
         body.into_iter().partition(|one| matches!(one, Statement::FunctionDeclaration(_)));
     for statement in functions.into_iter().chain(others) {
-        let shared = sharing.top_level(statement);
+        let shared = sharer.share_top_level(statement);
         program.body.push(shared);
     }
-    sharing.variables
+    sharer.variables
 }
 
-struct Sharing<'a> {
+struct DeclarationSharer<'a> {
     builder: AstBuilder<'a>,
     allocator: &'a Allocator,
-    owners: &'a Owners,
+    owners: &'a OwnerNames,
     variables: Vec<String>,
 }
 
 /// One of the two objects.
 #[derive(Clone, Copy)]
-enum Owner {
+enum NameOwner {
     Variables,
     Constants,
 }
 
-impl<'a> Sharing<'a> {
-    fn top_level(&mut self, statement: Statement<'a>) -> Statement<'a> {
+impl<'a> DeclarationSharer<'a> {
+    fn share_top_level(&mut self, statement: Statement<'a>) -> Statement<'a> {
         match statement {
             Statement::VariableDeclaration(declaration) => {
                 let declaration = declaration.unbox();
@@ -102,21 +102,21 @@ impl<'a> Sharing<'a> {
                     }
                     VariableDeclarationKind::Var
                     | VariableDeclarationKind::Let
-                    | VariableDeclarationKind::Const => self.assigned(declaration),
+                    | VariableDeclarationKind::Const => self.to_assignment_statement(declaration),
                 }
             }
-            Statement::FunctionDeclaration(function) => self.function(function.unbox()),
+            Statement::FunctionDeclaration(function) => self.share_function(function.unbox()),
             Statement::ClassDeclaration(class) => {
                 let mut class = class;
                 class.r#type = ClassType::ClassExpression;
                 let Some(id) = class.id.clone() else { return Statement::ClassDeclaration(class) };
                 let span = class.span;
                 let value = Expression::ClassExpression(class);
-                let target = self.member(Owner::Variables, &id);
+                let target = self.member(NameOwner::Variables, &id);
                 self.statement(span, target, value)
             }
             mut other => {
-                self.nested(&mut other);
+                self.share_nested(&mut other);
                 other
             }
         }
@@ -124,62 +124,68 @@ impl<'a> Sharing<'a> {
 
     /// Assigns an anonymous function, so that it finds itself by the shared name; it still gets its
     /// name.
-    fn function(&mut self, mut function: Function<'a>) -> Statement<'a> {
+    fn share_function(&mut self, mut function: Function<'a>) -> Statement<'a> {
         let span = function.span;
         let Some(id) = function.id.take() else {
             return Statement::new_empty_statement(span, &self.builder);
         };
         function.r#type = FunctionType::FunctionExpression;
         let function = oxc_allocator::Box::new_in(function, &self.allocator);
-        let value = self.named(&id, Expression::FunctionExpression(function));
-        let target = self.member(Owner::Variables, &id);
+        let value = self.give_name(&id, Expression::FunctionExpression(function));
+        let target = self.member(NameOwner::Variables, &id);
         self.statement(span, target, value)
     }
 
     /// Handles `var`s in blocks and loops, which belong to the cell, too.
-    fn nested(&mut self, statement: &mut Statement<'a>) {
+    fn share_nested(&mut self, statement: &mut Statement<'a>) {
         match statement {
             Statement::VariableDeclaration(declaration) if declaration.kind.is_var() => {
                 let declaration = declaration.take_in(&self.allocator);
-                *statement = self.assigned(declaration);
+                *statement = self.to_assignment_statement(declaration);
             }
-            Statement::BlockStatement(block) => self.all_nested(&mut block.body),
+            Statement::BlockStatement(block) => self.share_all_nested(&mut block.body),
             Statement::IfStatement(branch) => {
-                self.nested(&mut branch.consequent);
-                branch.alternate.iter_mut().for_each(|other| self.nested(other));
+                self.share_nested(&mut branch.consequent);
+                branch.alternate.iter_mut().for_each(|other| self.share_nested(other));
             }
-            Statement::ForStatement(ring) => {
-                if let Some(ForStatementInit::VariableDeclaration(declaration)) = &mut ring.init
+            Statement::ForStatement(loop_statement) => {
+                if let Some(ForStatementInit::VariableDeclaration(declaration)) =
+                    &mut loop_statement.init
                     && declaration.kind.is_var()
                 {
                     let declaration = declaration.take_in(&self.allocator);
-                    ring.init = self.assignments(declaration).map(ForStatementInit::from);
+                    loop_statement.init =
+                        self.to_assignments(declaration).map(ForStatementInit::from);
                 }
-                self.nested(&mut ring.body);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::ForInStatement(ring) => {
-                self.loop_variable(&mut ring.left);
-                self.nested(&mut ring.body);
+            Statement::ForInStatement(loop_statement) => {
+                self.share_loop_variable(&mut loop_statement.left);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::ForOfStatement(ring) => {
-                self.loop_variable(&mut ring.left);
-                self.nested(&mut ring.body);
+            Statement::ForOfStatement(loop_statement) => {
+                self.share_loop_variable(&mut loop_statement.left);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::WhileStatement(ring) => self.nested(&mut ring.body),
-            Statement::DoWhileStatement(ring) => self.nested(&mut ring.body),
-            Statement::LabeledStatement(labeled) => self.nested(&mut labeled.body),
+            Statement::WhileStatement(loop_statement) => {
+                self.share_nested(&mut loop_statement.body)
+            }
+            Statement::DoWhileStatement(loop_statement) => {
+                self.share_nested(&mut loop_statement.body)
+            }
+            Statement::LabeledStatement(labeled) => self.share_nested(&mut labeled.body),
             Statement::SwitchStatement(switch) => {
                 for case in &mut switch.cases {
-                    self.all_nested(&mut case.consequent);
+                    self.share_all_nested(&mut case.consequent);
                 }
             }
             Statement::TryStatement(attempt) => {
-                self.all_nested(&mut attempt.block.body);
+                self.share_all_nested(&mut attempt.block.body);
                 if let Some(handler) = &mut attempt.handler {
-                    self.all_nested(&mut handler.body.body);
+                    self.share_all_nested(&mut handler.body.body);
                 }
                 if let Some(finalizer) = &mut attempt.finalizer {
-                    self.all_nested(&mut finalizer.body);
+                    self.share_all_nested(&mut finalizer.body);
                 }
             }
             // No other statement contains statements of the same function.
@@ -187,37 +193,37 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    fn all_nested(&mut self, statements: &mut ArenaVec<'a, Statement<'a>>) {
+    fn share_all_nested(&mut self, statements: &mut ArenaVec<'a, Statement<'a>>) {
         for statement in statements {
-            self.nested(statement);
+            self.share_nested(statement);
         }
     }
 
-    fn loop_variable(&mut self, left: &mut ForStatementLeft<'a>) {
+    fn share_loop_variable(&mut self, left: &mut ForStatementLeft<'a>) {
         if let ForStatementLeft::VariableDeclaration(declaration) = left
             && declaration.kind.is_var()
         {
             let declaration = declaration.take_in(&self.allocator);
-            self.note(&declaration);
+            self.record_vars(&declaration);
             if let Some(VariableDeclarator { id, .. }) = declaration.declarations.into_iter().next()
             {
-                *left = ForStatementLeft::from(self.target(Owner::Variables, id));
+                *left = ForStatementLeft::from(self.target(NameOwner::Variables, id));
             }
         }
     }
 
-    fn assigned(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
+    fn to_assignment_statement(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
         let span = declaration.span;
-        match self.assignments(declaration) {
+        match self.to_assignments(declaration) {
             Some(value) => Statement::new_expression_statement(span, value, &self.builder),
             None => Statement::new_empty_statement(span, &self.builder),
         }
     }
 
-    fn assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
-        self.note(&declaration);
+    fn to_assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
+        self.record_vars(&declaration);
         let VariableDeclaration { span, kind, declarations, .. } = declaration;
-        let owner = if kind.is_const() { Owner::Constants } else { Owner::Variables };
+        let owner = if kind.is_const() { NameOwner::Constants } else { NameOwner::Variables };
         let mut all = ArenaVec::new_in(&self.allocator);
         for VariableDeclarator { span, id, init, .. } in declarations {
             let value = match init {
@@ -226,7 +232,7 @@ impl<'a> Sharing<'a> {
                 None => self.undefined(span),
             };
             let value = match &id {
-                BindingPattern::BindingIdentifier(id) => self.named(id, value),
+                BindingPattern::BindingIdentifier(id) => self.give_name(id, value),
                 BindingPattern::ObjectPattern(_)
                 | BindingPattern::ArrayPattern(_)
                 | BindingPattern::AssignmentPattern(_) => value,
@@ -241,7 +247,7 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    fn note(&mut self, declaration: &VariableDeclaration<'a>) {
+    fn record_vars(&mut self, declaration: &VariableDeclaration<'a>) {
         if declaration.kind.is_var() {
             let names = declaration.declarations.iter();
             let names = names.flat_map(|one| one.id.get_binding_identifiers());
@@ -249,7 +255,7 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    fn target(&self, owner: Owner, pattern: BindingPattern<'a>) -> AssignmentTarget<'a> {
+    fn target(&self, owner: NameOwner, pattern: BindingPattern<'a>) -> AssignmentTarget<'a> {
         match pattern {
             BindingPattern::BindingIdentifier(id) => self.member(owner, &id),
             BindingPattern::ObjectPattern(pattern) => {
@@ -295,7 +301,7 @@ impl<'a> Sharing<'a> {
 
     fn with_default(
         &self,
-        owner: Owner,
+        owner: NameOwner,
         pattern: BindingPattern<'a>,
     ) -> AssignmentTargetMaybeDefault<'a> {
         let BindingPattern::AssignmentPattern(pattern) = pattern else {
@@ -303,7 +309,7 @@ impl<'a> Sharing<'a> {
         };
         let pattern = pattern.unbox();
         let default = match &pattern.left {
-            BindingPattern::BindingIdentifier(id) => self.named(id, pattern.right),
+            BindingPattern::BindingIdentifier(id) => self.give_name(id, pattern.right),
             BindingPattern::ObjectPattern(_)
             | BindingPattern::ArrayPattern(_)
             | BindingPattern::AssignmentPattern(_) => pattern.right,
@@ -316,18 +322,18 @@ impl<'a> Sharing<'a> {
 
     fn rest(
         &self,
-        owner: Owner,
+        owner: NameOwner,
         rest: BindingRestElement<'a>,
     ) -> oxc_allocator::Box<'a, AssignmentTargetRest<'a>> {
         let target = self.target(owner, rest.argument);
         AssignmentTargetRest::boxed(rest.span, target, &self.builder)
     }
 
-    fn member(&self, owner: Owner, id: &BindingIdentifier<'a>) -> AssignmentTarget<'a> {
+    fn member(&self, owner: NameOwner, id: &BindingIdentifier<'a>) -> AssignmentTarget<'a> {
         let span = id.span;
         let object = match owner {
-            Owner::Variables => self.owners.variables.as_str(),
-            Owner::Constants => self.owners.constants.as_str(),
+            NameOwner::Variables => self.owners.variables.as_str(),
+            NameOwner::Constants => self.owners.constants.as_str(),
         };
         let object = Expression::new_identifier(span, object, &self.builder);
         let property = IdentifierName::new(span, id.name, &self.builder);
@@ -342,7 +348,7 @@ impl<'a> Sharing<'a> {
 
     /// Gives an anonymous function its name. The engine does that only for assignments to a plain
     /// name, so the value becomes `{f: () => 1}.f`.
-    fn named(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
+    fn give_name(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
         if !value.is_anonymous_function_definition() {
             return value;
         }

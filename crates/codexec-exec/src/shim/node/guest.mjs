@@ -48,7 +48,7 @@ let start = 0;
 let end = 0;
 const incoming = new Uint8Array(READ_BYTES);
 // Answers by id, and the ids in the order of arrival.
-const kept = { __proto__: null };
+const answers = { __proto__: null };
 let order = [];
 let nextId = 1;
 let onStart;
@@ -56,9 +56,9 @@ let isWarm = false;
 // For a session: runs its cells.
 let session;
 
-const gone = () => apply(exit, process, [1]);
+const exitHostGone = () => apply(exit, process, [1]);
 
-const keep = (bytes, count) => {
+const append = (bytes, count) => {
   const room = getLength(unread);
   if (end + count > room) {
     const waiting = end - start;
@@ -87,7 +87,7 @@ const lengthAt = (at) =>
 const sort = () => {
   while (end - start >= HEADER) {
     const length = lengthAt(start);
-    if (length > MAX_FRAME_BYTES) return gone();
+    if (length > MAX_FRAME_BYTES) return exitHostGone();
     if (end - start < HEADER + length) return;
     const body = decode(decoder, subarray(unread, start + HEADER, start + HEADER + length));
     start += HEADER + length;
@@ -95,18 +95,18 @@ const sort = () => {
     try {
       frame = parse(body);
     } catch {
-      return gone();
+      return exitHostGone();
     }
     if (hasOwn(frame, "answer")) {
       const { id, result } = frame.answer;
-      kept[id] = result;
+      answers[id] = result;
       define(order, order.length, id);
     } else if (session !== undefined && session.take(frame)) {
       // Handled by the session.
     } else if (hasOwn(frame, "start") && onStart !== undefined) {
       onStart(frame.start);
     } else {
-      return gone();
+      return exitHostGone();
     }
   }
   if (getLength(unread) > 1 << 20 && end === start) {
@@ -123,9 +123,9 @@ const deliver = () => {
   order = [];
   for (let i = 0; i < ids.length; i++) {
     const id = ids[i];
-    if (!(id in kept)) continue;
-    const result = kept[id];
-    delete kept[id];
+    if (!(id in answers)) continue;
+    const result = answers[id];
+    delete answers[id];
     if (session?.answered(id) === false) continue;
     if (hasOwn(result, "Err")) own.refuse(id, result.Err);
     else own.answer(id, result.Ok);
@@ -148,7 +148,7 @@ const socket = new net.Socket({
   onread: {
     buffer: incoming,
     callback: (count) => {
-      keep(incoming, count);
+      append(incoming, count);
       if (isWarm) deliver();
       return true;
     },
@@ -159,8 +159,8 @@ const ref = unbound(socket.ref);
 const unref = unbound(socket.unref);
 const canBlock = typeof handle?.setBlocking === "function";
 const setBlocking = canBlock ? unbound(handle.setBlocking) : undefined;
-socket.on("end", () => gone());
-socket.on("error", () => gone());
+socket.on("end", () => exitHostGone());
+socket.on("error", () => exitHostGone());
 
 const hasPendingCalls = () => (session === undefined ? own.hasPendingCalls() : session.hasPendingCalls());
 
@@ -199,10 +199,10 @@ const readNow = () => {
     count = readSync(HOST, blocked, 0, READ_BYTES, null);
   } catch (error) {
     if (error.code === "EAGAIN" || error.code === "EINTR") return false;
-    return gone();
+    return exitHostGone();
   }
-  if (count === 0) return gone();
-  keep(blocked, count);
+  if (count === 0) return exitHostGone();
+  append(blocked, count);
   return true;
 };
 const blocked = new Uint8Array(READ_BYTES);
@@ -256,7 +256,7 @@ const writeAll = (bytes, length) => {
       at += writeSync(HOST, bytes, at, length - at, null);
     } catch (error) {
       if (error.code === "EINTR") continue;
-      if (error.code !== "EAGAIN") return gone();
+      if (error.code !== "EAGAIN") return exitHostGone();
       // Reads while waiting to write: two full buffers must not wait for each other.
       if (readNow()) deliverSoon();
       else pause();
@@ -310,13 +310,13 @@ const native = {
   // Blocks until this answer arrives; others are delivered later.
   wait: (id) => {
     sort();
-    while (!(id in kept)) {
+    while (!(id in answers)) {
       session?.check();
       waitRead();
       sort();
     }
-    const result = kept[id];
-    delete kept[id];
+    const result = answers[id];
+    delete answers[id];
     session?.answered(id);
     deliverSoon();
     return hasOwn(result, "Err")
@@ -349,7 +349,7 @@ const fail = (error) => {
 // Converts a Map or Set, which JSON would write as an empty object.
 const mapForEach = unbound(Map.prototype.forEach);
 const setForEach = unbound(Set.prototype.forEach);
-const plain = (collection) => {
+const toJsonValue = (collection) => {
   if (isSet(collection)) {
     const items = [];
     setForEach(collection, (item) => define(items, items.length, item));
@@ -368,7 +368,7 @@ const resultText = (value) => {
   const serialisation = (message) => threwText("SERIALIZATION_ERROR", message);
   let text;
   try {
-    text = stringify(plain(value));
+    text = stringify(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
   } catch (error) {
     const why = describe(error);
@@ -487,7 +487,7 @@ const run = async (job) => {
 };
 
 // ---- Warm-up: everything is loaded, and has run once, before there is a job.
-for (const name of ["tools.js", "kept.js"]) {
+for (const name of ["tools.js", "host_functions.js"]) {
   const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
   new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
 }
@@ -513,13 +513,13 @@ await load("node:fs");
 onStart = (job) => {
   onStart = undefined;
   startInDirectory();
-  if (job.is_session) keepFor(job);
+  if (job.is_session) openSession(job);
   else run(job);
   rest();
 };
 
 // Starts a session. Cells that arrive before it is ready wait in its own queue.
-const keepFor = (job) => {
+const openSession = (job) => {
   setUp(job);
   session = startSession({
     send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, own,

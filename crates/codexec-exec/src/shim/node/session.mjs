@@ -15,7 +15,7 @@ import {
 
 // Shared between the main thread and the watcher: the number of interrupts that the main thread has
 // handled, the number of signals that the watcher has received, and who may end the cell.
-const HEARD = 0;
+const HANDLED = 0;
 const SIGNALS = 1;
 const STATE = 2;
 const IDLE = 0;
@@ -121,8 +121,8 @@ export const startSession = (guest) => {
     currentKey = key;
     // The directory may have been mounted anew since the last cell.
     enter();
-    if (load(shared, SIGNALS) > load(shared, HEARD) || now() > interruptedAt + LATE_MS) {
-      store(shared, HEARD, load(shared, SIGNALS));
+    if (load(shared, SIGNALS) > load(shared, HANDLED) || now() > interruptedAt + LATE_MS) {
+      store(shared, HANDLED, load(shared, SIGNALS));
     }
     store(shared, STATE, RUNNING);
     const name = `cell-${number}.mjs`;
@@ -181,7 +181,7 @@ export const startSession = (guest) => {
   // SIGINT must not end the process, not even before the watcher is ready.
   process.on("SIGINT", () => {});
   const watcher = new Worker(fileURLToPath(new URL("watcher.cjs", import.meta.url)), {
-    workerData: { shared, HEARD, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER },
+    workerData: { shared, HANDLED, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 },
     env: {},
     stdin: false,
@@ -189,14 +189,14 @@ export const startSession = (guest) => {
   // Cells wait until the watcher is ready. If it fails, the host kills cells that cannot be
   // interrupted.
   let isWatched = false;
-  const watched = () => {
+  const startWatched = () => {
     isWatched = true;
     watcher.unref();
     proceed();
   };
-  watcher.on("error", watched);
-  watcher.on("message", (said) => {
-    if (said === "ready") watched();
+  watcher.on("error", startWatched);
+  watcher.on("message", (message) => {
+    if (message === "ready") startWatched();
     else if (current !== undefined && load(shared, STATE) === ENDED_BY_WATCHER) interrupt(current);
   });
 
@@ -205,8 +205,8 @@ export const startSession = (guest) => {
   const proceed = () => {
     if (isInterruptDue) {
       isInterruptDue = false;
-      add(shared, HEARD, 1);
-      notify(shared, HEARD);
+      add(shared, HANDLED, 1);
+      notify(shared, HANDLED);
       interruptedAt = now();
       if (current !== undefined && !current.isStopped) interrupt(current);
     }

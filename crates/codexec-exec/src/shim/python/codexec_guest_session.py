@@ -12,7 +12,13 @@ import selectors
 import sys
 from _signal import SIGINT, signal
 from codexec_guest_attributed import Attribution
-from codexec_guest_errors import FILE, cell_file, describe_compile_error, remember_source, describe_error
+from codexec_guest_errors import (
+    FILE,
+    cell_file,
+    describe_compile_error,
+    describe_error,
+    remember_source,
+)
 from codexec_guest_files import WORK, current_directory, enter
 from codexec_guest_imports import add_packages
 from codexec_guest_running import (

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
-from codexec_guest_kept import host_groups
+from codexec_guest_host_functions import host_groups
 from codexec_guest_values import simplify_argument
 from codexec_guest_wire import Encoder, encode_json, utf8
 

@@ -14,7 +14,7 @@ import threading
 import types
 import warnings
 from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
-from codexec_guest_errors import FILE, describe_compile_error, remember_source, describe_error
+from codexec_guest_errors import FILE, describe_compile_error, describe_error, remember_source
 from codexec_guest_files import install as install_files
 from codexec_guest_files import start as start_in_directory
 from codexec_guest_imports import install

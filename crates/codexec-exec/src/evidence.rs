@@ -31,17 +31,17 @@ const SIGXFSZ: i32 = 25;
 
 impl Evidence {
     /// Judges a run of the built-in engine, whose report is trusted as long as there is one.
-    pub(crate) fn of_engine(&self, claim: Option<Claim>) -> Outcome {
+    pub(crate) fn judge_engine(&self, claim: Option<Claim>) -> Outcome {
         match claim {
             Some(Claim::Returned(value)) => Outcome::Returned(value),
-            Some(Claim::Threw(thrown)) => self.thrown(thrown),
+            Some(Claim::Threw(thrown)) => self.judge_thrown_by_engine(thrown),
             None if self.ran_out_of_memory && self.is_compiled => Outcome::Stopped(Limit::Memory),
-            None => self.died(),
+            None => self.judge_silent_death(),
         }
     }
 
     /// Judges a run of a program by its exit status; its report only adds details.
-    pub(crate) fn of_program(&self, claim: Option<Claim>) -> Outcome {
+    pub(crate) fn judge_program(&self, claim: Option<Claim>) -> Outcome {
         let Some(status) = self.status else { return Outcome::Crashed(Crash::Exited) };
         let (code, signal) = ((status >> 8) & 0xff, status & 0x7f);
         match (code, signal) {
@@ -51,7 +51,7 @@ impl Evidence {
             },
             _ if self.ran_out_of_memory => Outcome::Stopped(Limit::Memory),
             (code, 0) => match claim {
-                Some(Claim::Threw(thrown)) => self.thrown_by_program(thrown),
+                Some(Claim::Threw(thrown)) => self.judge_thrown_by_program(thrown),
                 Some(Claim::Returned(_)) | None => Outcome::Exited { code },
             },
             (_, SIGXCPU) => Outcome::Stopped(Limit::Cpu),
@@ -64,7 +64,7 @@ impl Evidence {
     ///
     /// THREAT[ZYG-4]: only the host decides that memory ran out. A program that claims it while its
     /// memory is not full has thrown an ordinary error.
-    pub(crate) fn thrown_by_program(&self, thrown: Thrown) -> Outcome {
+    pub(crate) fn judge_thrown_by_program(&self, thrown: Thrown) -> Outcome {
         match thrown.code {
             ThrownCode::MemoryLimit if self.ran_out_of_memory || self.is_full() => {
                 Outcome::Stopped(Limit::Memory)
@@ -91,12 +91,12 @@ impl Evidence {
     }
 
     /// Judges an error thrown by a cell of the built-in engine, which keeps running.
-    pub(crate) fn of_cell(&self, thrown: Thrown) -> Outcome {
-        self.thrown(thrown)
+    pub(crate) fn judge_cell(&self, thrown: Thrown) -> Outcome {
+        self.judge_thrown_by_engine(thrown)
     }
 
     /// Judges an error thrown in the built-in engine, using the host's observations.
-    fn thrown(&self, thrown: Thrown) -> Outcome {
+    fn judge_thrown_by_engine(&self, thrown: Thrown) -> Outcome {
         // An engine without memory for an error object throws null, as any guest may, or loses the
         // promise that it was about to settle.
         let is_full = self.is_full();
@@ -117,25 +117,25 @@ impl Evidence {
         };
         match (is_out, self.is_compiled) {
             (true, true) => Outcome::Stopped(Limit::Memory),
-            (true, false) => Outcome::Threw(too_deep(self.language)),
+            (true, false) => Outcome::Threw(nesting_error(self.language)),
             (false, _) => Outcome::Threw(thrown),
         }
     }
 
     /// Judges a worker of the built-in engine that died without a report.
-    fn died(&self) -> Outcome {
+    fn judge_silent_death(&self) -> Outcome {
         let by = self.exit.and_then(|exit| exit.signal);
         // THREAT[RES-5]: before the guest's code runs, only our parser can run out of stack or
         // memory.
         let overflowed = [SIGSEGV, SIGABRT, SIGBUS].map(Some).contains(&by);
         if !self.is_compiled && (overflowed || self.ran_out_of_memory) {
-            return Outcome::Threw(too_deep(self.language));
+            return Outcome::Threw(nesting_error(self.language));
         }
         Outcome::Crashed(Crash::Exited)
     }
 }
 
-fn too_deep(language: Language) -> Thrown {
+fn nesting_error(language: Language) -> Thrown {
     let code = match language {
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
             ThrownCode::SyntaxError

@@ -7,14 +7,14 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::time::Duration;
 
-use crate::memory::Meter;
+use crate::memory::MemoryMeter;
 
 /// Maximum number of a guest's processes that are remembered.
 const MAX_SEEN: usize = 100_000;
 
 /// The resources that a process tree has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Used {
+pub(crate) struct TreeUsage {
     pub(crate) cpu: Duration,
     pub(crate) memory_bytes: u64,
 }
@@ -22,30 +22,30 @@ pub(crate) struct Used {
 /// Some processes of a session, with their `/proc` files kept open: they are read after every cell,
 /// and opening takes longer than reading.
 #[derive(Default)]
-pub(crate) struct Roots {
-    times: Vec<About>,
-    memory: Option<About>,
+pub(crate) struct ProcessStats {
+    times: Vec<ProcFile>,
+    memory: Option<ProcFile>,
 }
 
-impl Roots {
-    pub(crate) fn new(pids: &[i32]) -> Roots {
-        Roots {
-            times: pids.iter().filter_map(|pid| About::open(*pid, "stat")).collect(),
-            memory: pids.last().and_then(|pid| About::open(*pid, "status")),
+impl ProcessStats {
+    pub(crate) fn new(pids: &[i32]) -> ProcessStats {
+        ProcessStats {
+            times: pids.iter().filter_map(|pid| ProcFile::open(*pid, "stat")).collect(),
+            memory: pids.last().and_then(|pid| ProcFile::open(*pid, "status")),
         }
     }
 
     /// Returns the CPU time of these processes and the memory of the last one, without their
     /// children.
-    pub(crate) fn used(&self) -> Used {
-        let times = self.times.iter().filter_map(Time::of);
-        let cpu = times.map(|time| time.own + time.buried).sum();
-        Used { cpu, memory_bytes: self.memory.as_ref().map_or(0, own_memory_bytes) }
+    pub(crate) fn measure(&self) -> TreeUsage {
+        let times = self.times.iter().filter_map(CpuTime::parse);
+        let cpu = times.map(|time| time.own + time.reaped).sum();
+        TreeUsage { cpu, memory_bytes: self.memory.as_ref().map_or(0, own_memory_bytes) }
     }
 }
 
 /// The process tree of a guest, given by its roots.
-pub(crate) struct Watch {
+pub(crate) struct TreeWatch {
     roots: Vec<i32>,
     /// The CPU time of every process seen so far, by id and start time. The kernel does not report
     /// the time of a child that nobody waits for.
@@ -53,46 +53,47 @@ pub(crate) struct Watch {
     /// The processes of the last measurement.
     last: Vec<i32>,
     /// Those processes, if they were also the ones of the measurement before.
-    settled: Option<Roots>,
+    settled: Option<ProcessStats>,
 }
 
-impl Watch {
-    pub(crate) fn new(roots: Vec<i32>) -> Watch {
-        Watch { roots, seen: HashMap::new(), last: Vec::new(), settled: None }
+impl TreeWatch {
+    pub(crate) fn new(roots: Vec<i32>) -> TreeWatch {
+        TreeWatch { roots, seen: HashMap::new(), last: Vec::new(), settled: None }
     }
 
     /// Returns the usage if the processes have not changed lately. Reading a whole tree costs as
     /// much as a short cell, and most trees do not change.
-    pub(crate) fn used_if_settled(&self) -> Option<Used> {
-        self.settled.as_ref().map(Roots::used)
+    pub(crate) fn measure_if_settled(&self) -> Option<TreeUsage> {
+        self.settled.as_ref().map(ProcessStats::measure)
     }
 
-    pub(crate) fn used(&mut self, meter: &Meter) -> Used {
-        let tree = tree(&self.roots);
+    pub(crate) fn measure(&mut self, meter: &MemoryMeter) -> TreeUsage {
+        let tree = list_tree(&self.roots);
         if tree != self.last {
             self.settled = None;
         } else if self.settled.is_none() {
-            self.settled = Some(Roots::new(&tree));
+            self.settled = Some(ProcessStats::new(&tree));
         }
-        let mut with_buried = Duration::ZERO;
+        let mut with_reaped = Duration::ZERO;
         for pid in &tree {
-            let Some(time) = About::open(*pid, "stat").and_then(|about| Time::of(&about)) else {
+            let Some(time) = ProcFile::open(*pid, "stat").and_then(|about| CpuTime::parse(&about))
+            else {
                 continue;
             };
-            with_buried += time.own + time.buried;
+            with_reaped += time.own + time.reaped;
             if self.seen.len() < MAX_SEEN {
                 self.seen.insert((*pid, time.start), time.own);
             }
         }
-        let cpu = with_buried.max(self.seen.values().sum());
+        let cpu = with_reaped.max(self.seen.values().sum());
         self.last = tree;
-        Used { cpu, memory_bytes: meter.held_bytes() }
+        TreeUsage { cpu, memory_bytes: meter.held_bytes() }
     }
 }
 
 /// Returns the roots and all their descendants. Orphans become children of their namespace's init,
 /// which is a root, so none is missed.
-pub(crate) fn tree(roots: &[i32]) -> Vec<i32> {
+pub(crate) fn list_tree(roots: &[i32]) -> Vec<i32> {
     let mut found = roots.to_vec();
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
@@ -106,26 +107,26 @@ pub(crate) fn tree(roots: &[i32]) -> Vec<i32> {
 }
 
 /// The CPU time of a process.
-struct Time {
+struct CpuTime {
     /// The start time in ticks, because process ids are reused.
     start: u64,
     own: Duration,
     /// The time of the children that the process has waited for.
-    buried: Duration,
+    reaped: Duration,
 }
 
-impl Time {
-    fn of(stat: &About) -> Option<Time> {
-        let mut room = [0; ABOUT_BYTES];
-        let stat = stat.read(&mut room)?;
+impl CpuTime {
+    fn parse(stat: &ProcFile) -> Option<CpuTime> {
+        let mut buffer = [0; PROC_FILE_BYTES];
+        let stat = stat.read(&mut buffer)?;
         // The name in parentheses may contain anything; the fields after it are regular.
         let (_, after) = stat.rsplit_once(") ")?;
         let mut fields = after.split(' ').skip(11).map(|field| field.parse::<u64>().unwrap_or(0));
         let mut ticks = || Some(fields.next()? + fields.next()?);
-        let (own, buried) = (ticks()?, ticks()?);
+        let (own, reaped) = (ticks()?, ticks()?);
         let start = fields.nth(4)?;
         let time = |ticks: u64| Duration::from_millis(ticks * 1_000 / TICKS_PER_SECOND);
-        Some(Time { start, own: time(own), buried: time(buried) })
+        Some(CpuTime { start, own: time(own), reaped: time(reaped) })
     }
 }
 
@@ -133,15 +134,15 @@ impl Time {
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Returns a short file of `/proc` about a process; empty if the process is gone.
-pub(crate) fn about(pid: i32, file: &str) -> String {
-    let mut room = [0; ABOUT_BYTES];
-    let about = About::open(pid, file);
-    about.and_then(|about| Some(about.read(&mut room)?.into_owned())).unwrap_or_default()
+pub(crate) fn read_proc_file(pid: i32, file: &str) -> String {
+    let mut buffer = [0; PROC_FILE_BYTES];
+    let about = ProcFile::open(pid, file);
+    about.and_then(|about| Some(about.read(&mut buffer)?.into_owned())).unwrap_or_default()
 }
 
-fn own_memory_bytes(status: &About) -> u64 {
-    let mut room = [0; ABOUT_BYTES];
-    let status = status.read(&mut room).unwrap_or_default();
+fn own_memory_bytes(status: &ProcFile) -> u64 {
+    let mut buffer = [0; PROC_FILE_BYTES];
+    let status = status.read(&mut buffer).unwrap_or_default();
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
@@ -150,23 +151,23 @@ fn own_memory_bytes(status: &About) -> u64 {
 }
 
 /// More than the kernel writes into such a file.
-const ABOUT_BYTES: usize = 4096;
+const PROC_FILE_BYTES: usize = 4096;
 
 /// An open file of `/proc/<pid>`, which never refers to a later process with the same id.
-struct About(File);
+struct ProcFile(File);
 
-impl About {
-    fn open(pid: i32, file: &str) -> Option<About> {
-        File::open(format!("/proc/{pid}/{file}")).ok().map(About)
+impl ProcFile {
+    fn open(pid: i32, file: &str) -> Option<ProcFile> {
+        File::open(format!("/proc/{pid}/{file}")).ok().map(ProcFile)
     }
 
     /// Returns the contents, with a single read.
     ///
     /// THREAT[RES-2]: a guest chooses the name of its process, which appears in these files and
     /// need not be UTF-8. The process is counted all the same.
-    fn read<'a>(&self, room: &'a mut [u8; ABOUT_BYTES]) -> Option<Cow<'a, str>> {
-        let bytes = self.0.read_at(room, 0).ok()?;
-        Some(String::from_utf8_lossy(room.get(..bytes)?))
+    fn read<'a>(&self, buffer: &'a mut [u8; PROC_FILE_BYTES]) -> Option<Cow<'a, str>> {
+        let bytes = self.0.read_at(buffer, 0).ok()?;
+        Some(String::from_utf8_lossy(buffer.get(..bytes)?))
     }
 }
 

@@ -7,27 +7,27 @@ use std::time::Duration;
 use codexec_sandbox::{First, Launch, ask_program};
 use codexec_types::{Language, Limits};
 
-use super::installer::{self, Caller, Plan, Ran};
-use super::proxy::Reach;
-use super::source::{Asked, Source};
-use super::tool::{CERTIFICATES, CONSTRAINTS, Tool, Wish};
+use super::installer::{self, InstallCaller, InstallerPlan, InstallerResult};
+use super::proxy::ProxyPolicy;
+use super::source::{InstallerConfig, PackageSource};
+use super::tool::{CERTIFICATES, CONSTRAINTS, InstallRequest, InstallerKind};
 use super::{PackageError, Packages};
 use crate::engine::Engine;
-use crate::pool::Machine;
-use crate::zygote::blocking;
+use crate::pool::HostResources;
+use crate::zygote::run_blocking;
 use crate::{Settings, interpreter};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// An installer downloads and unpacks, so it needs disk space for both.
 const FETCHED_AND_UNPACKED: u64 = 2;
 /// Its path in the rootfs: on the host it may be anywhere.
 const UV: &str = "/opt/codexec/bin/uv";
 const MEMORY_BYTES: u64 = 2 << 30;
 /// Idle timeout of a connection to the index.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An interpreter, and the launch options of its guests.
-pub(super) struct Place {
+pub(super) struct FoundInterpreter {
     launch: Launch,
     program: PathBuf,
     /// The directory of the shared packages.
@@ -37,27 +37,35 @@ pub(super) struct Place {
 }
 
 /// An installer, and the index that it uses.
-pub(super) struct Ready {
-    pub(super) tool: Tool,
-    pub(super) source: Source,
+pub(super) struct Installer {
+    pub(super) tool: InstallerKind,
+    pub(super) source: PackageSource,
     launch: Launch,
     limits: Limits,
 }
 
 impl Packages {
-    pub(super) async fn place(&self, language: Language) -> Result<&Place, PackageError> {
+    pub(super) async fn find_interpreter(
+        &self,
+        language: Language,
+    ) -> Result<&FoundInterpreter, PackageError> {
         let cell = if language == Language::Node { &self.0.node } else { &self.0.python };
-        let settings = self.0.machine.settings.clone();
-        cell.get_or_try_init(|| async { Ok(blocking(move || place(language, &settings)).await?) })
-            .await
+        let settings = self.0.resources.settings.clone();
+        cell.get_or_try_init(|| async {
+            Ok(run_blocking(move || find_interpreter(language, &settings)).await?)
+        })
+        .await
     }
 
-    pub(super) async fn ready(&self, language: Language) -> Result<&Ready, PackageError> {
-        let place = self.place(language).await?;
+    pub(super) async fn find_installer(
+        &self,
+        language: Language,
+    ) -> Result<&Installer, PackageError> {
+        let interpreter = self.find_interpreter(language).await?;
         let cell = if language == Language::Node { &self.0.npm } else { &self.0.pip };
-        let settings = self.0.machine.settings.clone();
-        let (launch, program) = (place.launch.clone(), place.program.clone());
-        let find = move || ready(language, &settings, launch, &program);
+        let settings = self.0.resources.settings.clone();
+        let (launch, program) = (interpreter.launch.clone(), interpreter.program.clone());
+        let find = move || find_installer(language, &settings, launch, &program);
         cell.get_or_try_init(|| async {
             let found = tokio::task::spawn_blocking(find).await;
             found.map_err(|error| crate::ExecError::from(std::io::Error::other(error)))?
@@ -67,8 +75,12 @@ impl Packages {
 }
 
 /// Finds the interpreter, with the limits of an installer.
-fn place(language: Language, settings: &Settings) -> Result<Place, crate::ExecError> {
-    let settings = Settings { limits: limits(settings), work_dirs: Vec::new(), ..settings.clone() };
+fn find_interpreter(
+    language: Language,
+    settings: &Settings,
+) -> Result<FoundInterpreter, crate::ExecError> {
+    let settings =
+        Settings { limits: installer_limits(settings), work_dirs: Vec::new(), ..settings.clone() };
     let found = interpreter::find(Engine::of(language), &settings)?;
     let program = match (&found.python, &found.first) {
         (Some(python), _) => python.command.program.clone(),
@@ -80,35 +92,35 @@ fn place(language: Language, settings: &Settings) -> Result<Place, crate::ExecEr
     let listed = found.python.as_ref().and_then(|python| python.message.get("path"));
     let listed = listed.and_then(|path| path.as_array()).into_iter().flatten();
     let own = listed.filter_map(|path| path.as_str()).map(PathBuf::from).collect();
-    Ok(Place { launch: found.launch, program, everybody: found.packages, own })
+    Ok(FoundInterpreter { launch: found.launch, program, everybody: found.packages, own })
 }
 
-fn ready(
+fn find_installer(
     language: Language,
     settings: &Settings,
     mut launch: Launch,
     program: &Path,
-) -> Result<Ready, PackageError> {
-    let environment = environment(settings);
+) -> Result<Installer, PackageError> {
+    let environment = query_environment(settings);
     let (mut shown, mut placed) = (Vec::new(), Vec::new());
-    let (tool, asked) = if language == Language::Node {
-        let npm = npm(settings, program).ok_or_else(|| {
+    let (tool, config) = if language == Language::Node {
+        let npm = find_npm(settings, program).ok_or_else(|| {
             PackageError::NoInstaller(
                 "there is no npm on PATH; install it (it comes with Node.js) and try again"
                     .to_owned(),
             )
         })?;
         shown.extend(npm.parent().and_then(Path::parent).map(Path::to_owned));
-        let asked = Asked::of_npm(program, &npm, &environment);
-        (Tool::Npm { node: program.to_owned(), npm }, asked)
+        let config = InstallerConfig::query_npm(program, &npm, &environment);
+        (InstallerKind::Npm { node: program.to_owned(), npm }, config)
     } else if has_pip(program, &environment) {
-        let asked = Asked::of_pip(program, &environment);
-        (Tool::Pip { python: program.to_owned() }, asked)
+        let config = InstallerConfig::query_pip(program, &environment);
+        (InstallerKind::Pip { python: program.to_owned() }, config)
     } else if let Some(uv) = trusted_program("uv", settings) {
-        let asked = Asked::of_uv(&uv, &environment);
+        let config = InstallerConfig::query_uv(&uv, &environment);
         let (uv, inside) = (uv.canonicalize().unwrap_or(uv), PathBuf::from(UV));
         placed.push((uv, inside.clone()));
-        (Tool::Uv { python: program.to_owned(), uv: inside }, asked)
+        (InstallerKind::Uv { python: program.to_owned(), uv: inside }, config)
     } else {
         let python = program.display();
         return Err(PackageError::NoInstaller(format!(
@@ -116,10 +128,10 @@ fn ready(
              (`{python} -m ensurepip`) and try again"
         )));
     };
-    let source = Source::new(language, &settings.packages, &asked)?;
+    let source = PackageSource::new(language, &settings.packages, &config)?;
     if let Some(room) = &mut launch.room {
         room.placed.append(&mut placed);
-        room.shown.extend(shown.iter().flat_map(|path| interpreter::outside_usr(path)));
+        room.shown.extend(shown.iter().flat_map(|path| interpreter::paths_outside_system(path)));
         if let Some(path) = &source.certificates {
             let path = path.canonicalize().map_err(|error| {
                 PackageError::Settings(format!(
@@ -131,34 +143,34 @@ fn ready(
             room.placed.push((path, PathBuf::from(CERTIFICATES)));
         }
     }
-    Ok(Ready { tool, source, launch, limits: limits(settings) })
+    Ok(Installer { tool, source, launch, limits: installer_limits(settings) })
 }
 
-impl Ready {
+impl Installer {
     pub(super) async fn run(
         &self,
-        machine: &Machine,
-        wish: &Wish<'_>,
+        resources: &HostResources,
+        request: &InstallRequest<'_>,
         constraints: Option<String>,
-        caller: Caller<'_>,
-    ) -> Result<Ran, PackageError> {
+        caller: InstallCaller<'_>,
+    ) -> Result<InstallerResult, PackageError> {
         let mut launch = self.launch.clone();
         if let (Some(text), Some(room)) = (constraints, &mut launch.room) {
             room.written.push((PathBuf::from(CONSTRAINTS), text));
         }
-        let command = self.tool.install(wish);
-        installer::run(machine, self.plan(launch, command), caller).await
+        let command = self.tool.install_command(request);
+        installer::run(resources, self.plan(launch, command), caller).await
     }
 
-    pub(super) fn plan(&self, launch: Launch, command: codexec_sandbox::Command) -> Plan {
-        let reach = Reach {
+    pub(super) fn plan(&self, launch: Launch, command: codexec_sandbox::Command) -> InstallerPlan {
+        let reach = ProxyPolicy {
             hosts: self.source.hosts.clone(),
-            way: self.source.way.clone(),
+            route: self.source.route.clone(),
             max_bytes: self.limits.disk_bytes,
-            patience: PATIENCE,
-            idle: IDLE,
+            patience: QUERY_TIMEOUT,
+            idle: IDLE_TIMEOUT,
         };
-        Plan { launch, command, limits: self.limits, reach }
+        InstallerPlan { launch, command, limits: self.limits, reach }
     }
 
     pub(super) fn launch(&self) -> Launch {
@@ -167,7 +179,7 @@ impl Ready {
 }
 
 /// THREAT[PKG-3]: an installer has its own limits, including all that guests have.
-fn limits(settings: &Settings) -> Limits {
+fn installer_limits(settings: &Settings) -> Limits {
     let packages = &settings.packages;
     Limits {
         wall: packages.timeout,
@@ -182,10 +194,10 @@ fn limits(settings: &Settings) -> Limits {
 }
 
 /// Returns the environment in which the user's own installers are queried for their settings.
-fn environment(settings: &Settings) -> Vec<(String, OsString)> {
-    let given = settings.packages.environment.iter();
+fn query_environment(settings: &Settings) -> Vec<(String, OsString)> {
+    let variables = settings.packages.environment.iter();
     let mut environment: Vec<(String, OsString)> =
-        given.map(|(name, value)| (name.clone(), OsString::from(value))).collect();
+        variables.map(|(name, value)| (name.clone(), OsString::from(value))).collect();
     environment.push(("PATH".to_owned(), settings.path.clone()));
     environment.extend(settings.home.clone().map(|home| ("HOME".to_owned(), home.into())));
     environment
@@ -193,21 +205,21 @@ fn environment(settings: &Settings) -> Vec<(String, OsString)> {
 
 fn has_pip(python: &Path, environment: &[(String, OsString)]) -> bool {
     let arguments = ["-I", "-B", "-m", "pip", "--version"];
-    ask_program(python, &arguments, environment, PATIENCE).is_ok()
+    ask_program(python, &arguments, environment, QUERY_TIMEOUT).is_ok()
 }
 
 /// Finds a program on PATH, unless a guest could have put it there: installers are queried for
 /// their settings outside the sandbox.
 fn trusted_program(name: &str, settings: &Settings) -> Option<PathBuf> {
-    let found = interpreter::on_path(name, settings);
+    let found = interpreter::find_on_path(name, settings);
     found.filter(|program| interpreter::check_origin(program, settings).is_ok())
 }
 
 /// Finds npm's own script: the `npm` on PATH may be any wrapper.
-fn npm(settings: &Settings, node: &Path) -> Option<PathBuf> {
-    let beside = node.parent().and_then(Path::parent);
-    let beside = beside.map(|prefix| prefix.join("lib/node_modules/npm/bin/npm-cli.js"));
+fn find_npm(settings: &Settings, node: &Path) -> Option<PathBuf> {
+    let bundled = node.parent().and_then(Path::parent);
+    let bundled = bundled.map(|prefix| prefix.join("lib/node_modules/npm/bin/npm-cli.js"));
     let on_path = trusted_program("npm", settings).and_then(|npm| npm.canonicalize().ok());
     let is_script = |path: &PathBuf| path.extension().is_some_and(|end| end == "js");
-    on_path.filter(is_script).or_else(|| beside.filter(|path| path.is_file()))
+    on_path.filter(is_script).or_else(|| bundled.filter(|path| path.is_file()))
 }

@@ -20,7 +20,7 @@ pub enum Over {
 
 impl Over {
     /// Derives the reason from the outcome of the last cell.
-    pub(super) fn because(outcome: &Outcome) -> Over {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Over {
         match outcome {
             Outcome::Stopped(limit) => Over::Stopped(*limit),
             Outcome::Cancelled => Over::Cancelled,
@@ -56,13 +56,15 @@ impl fmt::Display for Over {
         f.write_str(match self {
             Over::Exited => "its process ended",
             Over::Stopped(Limit::Memory) => "it used up its memory",
-            Over::Stopped(Limit::Cpu) => "it used up its time on the processor",
+            Over::Stopped(Limit::Cpu) => "it used up its CPU time",
             Over::Stopped(Limit::Wall) => "its code ran out of time and could not be interrupted",
             Over::Stopped(Limit::Output) => "it wrote too much and could not be interrupted",
             Over::Stopped(Limit::ToolCalls) => {
                 "it made too many tool calls and could not be interrupted"
             }
-            Over::Stopped(Limit::Processes | Limit::OpenFiles | Limit::Disk) => "it met a limit",
+            Over::Stopped(Limit::Processes | Limit::OpenFiles | Limit::Disk) => {
+                "it reached a limit"
+            }
             Over::Cancelled => "its code was cancelled and could not be interrupted",
             Over::BadFrame => "it broke the protocol between guest and host",
             Over::Closed => "it was closed",

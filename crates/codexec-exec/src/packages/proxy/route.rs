@@ -7,46 +7,50 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use url::Url;
 
-use super::request::{Head, Request};
+use super::request::{HttpHead, ProxyRequest};
 use crate::packages::address::Host;
 
 #[derive(Clone, Debug, Default)]
-pub(in crate::packages) struct Way {
-    proxy: Option<Upstream>,
+pub(in crate::packages) struct ProxyRoute {
+    proxy: Option<OutboundProxy>,
     /// The hosts that are connected to directly, in the format of `NO_PROXY`.
-    straight: String,
+    no_proxy: String,
 }
 
 #[derive(Clone)]
-struct Upstream {
+struct OutboundProxy {
     host: Host,
     /// A complete header line.
     authorization: Option<String>,
 }
 
-impl Way {
+impl ProxyRoute {
     /// Parses the values of `HTTPS_PROXY` and `NO_PROXY`.
-    pub(in crate::packages) fn parse(proxy: Option<&str>, straight: &str) -> Result<Way, String> {
-        let Some(text) = proxy else { return Ok(Way::default()) };
+    pub(in crate::packages) fn parse(
+        proxy: Option<&str>,
+        no_proxy: &str,
+    ) -> Result<ProxyRoute, String> {
+        let Some(text) = proxy else { return Ok(ProxyRoute::default()) };
         let address = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-        let wrong = "the proxy that HTTPS_PROXY names is not like http://host:port";
+        let wrong = "the proxy in HTTPS_PROXY is not of the form http://host:port";
         let url = Url::parse(&address).map_err(|_| wrong.to_owned())?;
         if url.scheme() != "http" {
-            return Err(format!("{wrong}; others cannot be used"));
+            return Err(format!("{wrong}; other kinds are not supported"));
         }
         let name = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(80);
-        let host = Host::read(&format!("{name}:{port}"), port).ok_or_else(|| wrong.to_owned())?;
+        let host = Host::parse_canonical(&format!("{name}:{port}"), port)
+            .ok_or_else(|| wrong.to_owned())?;
         let authorization = url.password().map(|password| {
-            let pair = format!("{}:{}", decoded(url.username()), decoded(password));
+            let pair = format!("{}:{}", percent_decode(url.username()), percent_decode(password));
             format!("Proxy-Authorization: Basic {}\r\n", BASE64.encode(pair))
         });
-        let proxy = Some(Upstream { host, authorization });
-        Ok(Way { proxy, straight: straight.to_owned() })
+        let proxy = Some(OutboundProxy { host, authorization });
+        Ok(ProxyRoute { proxy, no_proxy: no_proxy.to_owned() })
     }
 
-    fn proxy_for(&self, host: &Host) -> Option<&Upstream> {
-        self.proxy.as_ref().filter(|_| !host.is_among(&self.straight))
+    fn proxy_for(&self, host: &Host) -> Option<&OutboundProxy> {
+        self.proxy.as_ref().filter(|_| !host.is_listed_in(&self.no_proxy))
     }
 
     /// Returns the authorization header for a plain request through another proxy; `None` if the
@@ -56,38 +60,42 @@ impl Way {
         Some(proxy.authorization.as_deref().unwrap_or_default())
     }
 
-    pub(super) async fn dial(&self, request: &Request) -> io::Result<TcpStream> {
+    pub(super) async fn dial(&self, request: &ProxyRequest) -> io::Result<TcpStream> {
         let host = request.host();
-        let Some(proxy) = self.proxy_for(host) else { return connect(host).await };
-        let mut stream = connect(&proxy.host).await?;
-        if let Request::Connect(_) = request {
+        let Some(proxy) = self.proxy_for(host) else { return connect_to(host).await };
+        let mut stream = connect_to(&proxy.host).await?;
+        if let ProxyRequest::Connect(_) = request {
             let authorization = proxy.authorization.as_deref().unwrap_or_default();
-            let asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n{authorization}\r\n");
-            stream.write_all(asked.as_bytes()).await?;
-            let head = Head::read(&mut stream).await?;
+            let request_text =
+                format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n{authorization}\r\n");
+            stream.write_all(request_text.as_bytes()).await?;
+            let head = HttpHead::read(&mut stream).await?;
             let first = head.and_then(|head| head.lines.into_iter().next()).unwrap_or_default();
             if first.split(' ').nth(1) != Some("200") {
-                return Err(io::Error::other(format!("the proxy {} said {first:?}", proxy.host)));
+                return Err(io::Error::other(format!(
+                    "the proxy {} answered {first:?}",
+                    proxy.host
+                )));
             }
         }
         Ok(stream)
     }
 }
 
-impl std::fmt::Debug for Upstream {
+impl std::fmt::Debug for OutboundProxy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Upstream({})", self.host)
+        write!(f, "OutboundProxy({})", self.host)
     }
 }
 
-async fn connect(host: &Host) -> io::Result<TcpStream> {
+async fn connect_to(host: &Host) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host.to_resolve(), host.port())).await?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }
 
 /// Decodes percent-encoding: `%40` is `@`.
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, others)) = rest.split_first() {

@@ -9,18 +9,18 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// A timestamp of the kernel's file clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment {
+pub(crate) struct FileTime {
     seconds: i64,
     nanoseconds: i64,
 }
 
 /// Magic numbers of file systems whose timestamps never lag behind a finer one that the kernel has
 /// issued.
-const FINE: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+const FINE_TIME_MAGICS: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
 
-impl Moment {
-    pub(crate) fn new(seconds: i64, nanoseconds: impl TryInto<i64>) -> Moment {
-        Moment { seconds, nanoseconds: nanoseconds.try_into().unwrap_or(0) }
+impl FileTime {
+    pub(crate) fn new(seconds: i64, nanoseconds: impl TryInto<i64>) -> FileTime {
+        FileTime { seconds, nanoseconds: nanoseconds.try_into().unwrap_or(0) }
     }
 
     /// Returns a moment that is later than the timestamp of every change so far in this directory's
@@ -29,22 +29,23 @@ impl Moment {
     /// Timestamps come from a clock that ticks every few milliseconds. Linux 6.13 and newer issues
     /// a finer timestamp to a file that was queried before it changed, and no later timestamp is
     /// earlier. Elsewhere this function waits for the next tick.
-    pub(crate) fn after_all_changes(directory: BorrowedFd<'_>) -> io::Result<Moment> {
-        let is_fine = fs::fstatfs(directory)
-            .is_ok_and(|about| FINE.iter().any(|magic| i64::from(*magic) == fs_type(&about)));
-        if is_fine && let Some(moment) = fine()? {
+    pub(crate) fn after_all_changes(directory: BorrowedFd<'_>) -> io::Result<FileTime> {
+        let is_fine = fs::fstatfs(directory).is_ok_and(|about| {
+            FINE_TIME_MAGICS.iter().any(|magic| i64::from(*magic) == fs_type(&about))
+        });
+        if is_fine && let Some(moment) = read_fine_time()? {
             return Ok(moment);
         }
-        let before = clock(ClockId::RealtimeCoarse);
-        while clock(ClockId::RealtimeCoarse) == before {
-            tick();
+        let before = read_clock(ClockId::RealtimeCoarse);
+        while read_clock(ClockId::RealtimeCoarse) == before {
+            sleep_a_tick();
         }
-        Ok(Moment { nanoseconds: before.nanoseconds + 1, ..before })
+        Ok(FileTime { nanoseconds: before.nanoseconds + 1, ..before })
     }
 }
 
-impl From<Moment> for rustix::fs::Timespec {
-    fn from(moment: Moment) -> rustix::fs::Timespec {
+impl From<FileTime> for rustix::fs::Timespec {
+    fn from(moment: FileTime) -> rustix::fs::Timespec {
         rustix::fs::Timespec { tv_sec: moment.seconds, tv_nsec: moment.nanoseconds }
     }
 }
@@ -55,24 +56,24 @@ fn fs_type(about: &fs::StatFs) -> i64 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this clock tells nobody when it goes on")]
-fn tick() {
+fn sleep_a_tick() {
     std::thread::sleep(Duration::from_micros(500));
 }
 
 /// Returns `None` if the kernel has no fine timestamps.
-fn fine() -> io::Result<Option<Moment>> {
+fn read_fine_time() -> io::Result<Option<FileTime>> {
     let file = fs::memfd_create("moment", MemfdFlags::CLOEXEC)?;
     fs::fstat(&file)?;
-    let before = clock(ClockId::Realtime);
+    let before = read_clock(ClockId::Realtime);
     rustix::io::write(&file, b".")?;
     let stat = fs::fstat(&file)?;
-    let stamp = Moment::new(stat.st_ctime, stat.st_ctime_nsec);
+    let stamp = FileTime::new(stat.st_ctime, stat.st_ctime_nsec);
     Ok((stamp >= before).then_some(stamp))
 }
 
-fn clock(id: ClockId) -> Moment {
+fn read_clock(id: ClockId) -> FileTime {
     let now = clock_gettime(id);
-    Moment { seconds: now.tv_sec, nanoseconds: now.tv_nsec }
+    FileTime { seconds: now.tv_sec, nanoseconds: now.tv_nsec }
 }
 
 #[cfg(test)]

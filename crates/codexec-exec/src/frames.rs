@@ -17,24 +17,24 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 const READ_BYTES: usize = 64 << 10;
 
-pub(crate) struct Inbox {
+pub(crate) struct FrameInbox {
     socket: OwnedReadHalf,
-    speaker: Speaker,
+    source: FrameSource,
     /// Bytes written by processes other than the speaker.
     foreign_bytes: usize,
     /// Holds bytes until their sender is known.
-    room: Vec<u8>,
+    unattributed: Vec<u8>,
     bytes: Vec<u8>,
     start: usize,
     /// Remaining bytes of a frame that is dropped unread.
     skipping: usize,
     /// A long frame that is being decoded on another thread. Later frames wait for it.
-    decoding: Option<JoinHandle<Result<Received, FrameError>>>,
-    decoded: Option<Result<Received, FrameError>>,
+    decoding: Option<JoinHandle<Result<ReceivedFrame, FrameError>>>,
+    decoded: Option<Result<ReceivedFrame, FrameError>>,
 }
 
 /// A frame, with what the host has to know before it acts on it.
-pub(crate) enum Received {
+pub(crate) enum ReceivedFrame {
     Frame(FromGuest),
     /// An ask and its weight while it waits for an answer.
     Ask(FromGuest, usize),
@@ -47,10 +47,10 @@ pub(crate) enum Received {
 /// THREAT[SES-8]: a process that the guest has started may hold the guest's socket; its bytes are
 /// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaker {
+pub(crate) enum FrameSource {
     /// Any holder of the socket: the guest of a single execution is responsible for all its
     /// processes.
-    Anybody,
+    AnyProcess,
     /// The process with this id on the host.
     Process(i32),
     /// The first child of the worker's init; its id is not known before its first write.
@@ -60,13 +60,13 @@ pub(crate) enum Speaker {
 /// Limit of bytes from other processes; more is taken as an attempt to keep the host busy.
 const MAX_FOREIGN_BYTES: usize = 64 << 10;
 
-impl Inbox {
-    pub(crate) fn new(socket: OwnedReadHalf, speaker: Speaker) -> Inbox {
-        Inbox {
+impl FrameInbox {
+    pub(crate) fn new(socket: OwnedReadHalf, source: FrameSource) -> FrameInbox {
+        FrameInbox {
             socket,
-            speaker,
+            source,
             foreign_bytes: 0,
-            room: Vec::new(),
+            unattributed: Vec::new(),
             bytes: Vec::new(),
             start: 0,
             skipping: 0,
@@ -76,7 +76,7 @@ impl Inbox {
     }
 
     /// Returns the next frame if it has arrived completely and is decoded.
-    pub(crate) fn take(&mut self) -> Result<Option<Received>, FrameError> {
+    pub(crate) fn take(&mut self) -> Result<Option<ReceivedFrame>, FrameError> {
         if let Some(decoded) = self.decoded.take() {
             return decoded.map(Some);
         }
@@ -105,7 +105,7 @@ impl Inbox {
     }
 
     /// Returns the next frame that has arrived completely, and waits while a long one is decoded.
-    pub(crate) async fn take_arrived(&mut self) -> Result<Option<Received>, FrameError> {
+    pub(crate) async fn take_arrived(&mut self) -> Result<Option<ReceivedFrame>, FrameError> {
         loop {
             match self.take()? {
                 None if self.decoding.is_some() => {
@@ -118,14 +118,14 @@ impl Inbox {
     }
 
     /// THREAT[ORD-1]: an ask that is too long is dropped while it arrives.
-    fn skip_ask(&mut self, length: usize) -> Result<Received, FrameError> {
+    fn skip_ask(&mut self, length: usize) -> Result<ReceivedFrame, FrameError> {
         let body = self.start + FRAME_HEADER_BYTES;
         let head = self.bytes.get(body..body + ASK_HEAD_BYTES).unwrap_or_default();
         let id = id_of_long_ask(head).ok_or(FrameError::Malformed)?;
         let here = self.bytes.len().saturating_sub(body).min(length);
         self.start = body + here;
         self.skipping = length - here;
-        Ok(Received::Refused(id, refuse_long_ask(length)))
+        Ok(ReceivedFrame::Refused(id, refuse_long_ask(length)))
     }
 
     /// Reads more bytes. Returns `false` when the guest has closed its end. Cancel-safe.
@@ -150,20 +150,20 @@ impl Inbox {
 
     /// Appends the speaker's bytes to the buffer; the bytes of others are counted and dropped.
     async fn read(&mut self) -> io::Result<bool> {
-        if self.speaker == Speaker::Anybody {
+        if self.source == FrameSource::AnyProcess {
             self.bytes.reserve(READ_BYTES);
             return Ok(self.socket.read_buf(&mut self.bytes).await? > 0);
         }
-        self.room.resize(READ_BYTES, 0);
-        let (socket, room) = (self.socket.as_ref(), &mut self.room);
-        let read = || read_attributed(socket.as_fd(), room);
+        self.unattributed.resize(READ_BYTES, 0);
+        let (socket, unattributed) = (self.socket.as_ref(), &mut self.unattributed);
+        let read = || read_attributed(socket.as_fd(), unattributed);
         let (count, from) = socket.async_io(Interest::READABLE, read).await?;
-        let is_speaker = self.speaker.is(from);
-        if let (Speaker::FirstChild, true) = (self.speaker, is_speaker) {
-            self.speaker = Speaker::Process(from);
+        let is_source = self.source.is(from);
+        if let (FrameSource::FirstChild, true) = (self.source, is_source) {
+            self.source = FrameSource::Process(from);
         }
-        if is_speaker {
-            self.bytes.extend_from_slice(self.room.get(..count).unwrap_or_default());
+        if is_source {
+            self.bytes.extend_from_slice(self.unattributed.get(..count).unwrap_or_default());
         } else {
             self.foreign_bytes += count;
         }
@@ -176,22 +176,22 @@ impl Inbox {
     }
 }
 
-fn receive(body: &[u8]) -> Result<Received, FrameError> {
+fn receive(body: &[u8]) -> Result<ReceivedFrame, FrameError> {
     match FromGuest::decode(body)? {
         FromGuest::Ask { id, ask } => Ok(match ask.weigh() {
-            Ok(weight) => Received::Ask(FromGuest::Ask { id, ask }, weight),
-            Err(error) => Received::Refused(id, error),
+            Ok(weight) => ReceivedFrame::Ask(FromGuest::Ask { id, ask }, weight),
+            Err(error) => ReceivedFrame::Refused(id, error),
         }),
-        frame => Ok(Received::Frame(frame)),
+        frame => Ok(ReceivedFrame::Frame(frame)),
     }
 }
 
-impl Speaker {
+impl FrameSource {
     fn is(self, pid: i32) -> bool {
         match self {
-            Speaker::Anybody => true,
-            Speaker::Process(speaker) => speaker == pid,
-            Speaker::FirstChild => is_first_child(pid),
+            FrameSource::AnyProcess => true,
+            FrameSource::Process(source) => source == pid,
+            FrameSource::FirstChild => is_first_child(pid),
         }
     }
 }
@@ -203,16 +203,16 @@ pub(crate) fn is_first_child(pid: i32) -> bool {
     ids.is_some_and(|ids| ids.split_whitespace().nth(1).is_some() && ids.trim().ends_with("\t2"))
 }
 
-pub(crate) struct Outbox {
+pub(crate) struct FrameOutbox {
     socket: OwnedWriteHalf,
     frames: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     written: usize,
     bytes: usize,
 }
 
-impl Outbox {
-    pub(crate) fn new(socket: OwnedWriteHalf) -> Outbox {
-        Outbox { socket, frames: VecDeque::new(), written: 0, bytes: 0 }
+impl FrameOutbox {
+    pub(crate) fn new(socket: OwnedWriteHalf) -> FrameOutbox {
+        FrameOutbox { socket, frames: VecDeque::new(), written: 0, bytes: 0 }
     }
 
     pub(crate) fn push(&mut self, frame: Vec<u8>) {
@@ -252,8 +252,8 @@ impl Outbox {
         let Some((frame, fds)) = self.frames.front() else { return Ok(0) };
         let rest = frame.get(self.written..).unwrap_or_default();
         let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
-        let beside = if self.written == 0 { fds.as_slice() } else { &[] };
-        write_with(self.socket.as_ref().as_fd(), rest, beside)
+        let now = if self.written == 0 { fds.as_slice() } else { &[] };
+        write_with(self.socket.as_ref().as_fd(), rest, now)
     }
 
     /// Writes as much as the socket takes without waiting.

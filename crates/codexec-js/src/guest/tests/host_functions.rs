@@ -2,7 +2,7 @@ use super::calls::{check_asks, tool};
 use super::*;
 
 #[test]
-fn what_is_kept_is_asked_for() {
+fn host_functions_send_asks() {
     let own = |name: &str, args: &str| Ask::Own { name: name.to_owned(), args: json(args) };
     check_asks(
         "await sessions.start('python')",
@@ -76,13 +76,13 @@ fn what_is_kept_is_asked_for() {
 }
 
 #[test]
-fn arguments_of_what_is_kept_must_have_names() {
+fn extra_positional_arguments_are_refused() {
     let said = |code: &str| {
         let code =
             format!("try {{ await {code} }} catch (e) {{ return e.code + ' ' + e.message }}");
-        let heard = javascript(&code);
-        assert_eq!(heard.asks, [], "{code}");
-        ending(&heard)
+        let record = javascript(&code);
+        assert_eq!(record.asks, [], "{code}");
+        ending(&record)
     };
     assert_eq!(
         said("scripts.get('x', 1, 2)"),

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use codexec_sandbox::ZygoteLink;
 
-use crate::pool::Machine;
+use crate::pool::HostResources;
 use crate::session::{PACKAGES, mount_read_only};
-use crate::zygote::blocking;
+use crate::zygote::run_blocking;
 use crate::{ExecError, Run};
 
 /// A handle to a running guest's mount namespace. Cheap to clone.
 #[derive(Clone)]
-pub struct Furnisher(Arc<Ways>);
+pub struct Furnisher(Arc<GuestMounts>);
 
-struct Ways {
-    machine: Arc<Machine>,
+struct GuestMounts {
+    resources: Arc<HostResources>,
     zygote: Arc<ZygoteLink>,
     user: OwnedFd,
     mounts: OwnedFd,
@@ -26,11 +26,11 @@ impl Furnisher {
     /// Mounts a packages directory read-only in the guest, at the path that sessions use. Files
     /// that are added to it later are visible too.
     pub async fn show_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
-        let mount = mount_read_only(&self.0.machine, folder).await?;
-        let ways = Arc::clone(&self.0);
-        blocking(move || {
-            let namespaces = [ways.user.as_fd(), ways.mounts.as_fd()];
-            Ok(ways.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
+        let mount = mount_read_only(&self.0.resources, folder).await?;
+        let mounts_of_guest = Arc::clone(&self.0);
+        run_blocking(move || {
+            let namespaces = [mounts_of_guest.user.as_fd(), mounts_of_guest.mounts.as_fd()];
+            Ok(mounts_of_guest.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
         })
         .await
     }
@@ -39,8 +39,8 @@ impl Furnisher {
 impl Run {
     /// Returns a handle to mount packages. `None` for guests without files or without packages.
     pub fn furnisher(&mut self) -> Option<Furnisher> {
-        let (machine, zygote) = self.behind()?;
-        let (user, mounts) = self.home_mut()?.namespaces()?.ok()?;
-        Some(Furnisher(Arc::new(Ways { machine, zygote, user, mounts })))
+        let (resources, zygote) = self.resources_and_zygote()?;
+        let (user, mounts) = self.program_mut()?.namespaces()?.ok()?;
+        Some(Furnisher(Arc::new(GuestMounts { resources, zygote, user, mounts })))
     }
 }
