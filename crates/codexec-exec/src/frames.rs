@@ -20,7 +20,7 @@ const READ_BYTES: usize = 64 << 10;
 pub(crate) struct FrameInbox {
     socket: OwnedReadHalf,
     source: FrameSource,
-    /// Bytes written by processes other than the speaker.
+    /// Bytes written by processes other than the source.
     foreign_bytes: usize,
     /// Holds bytes until their sender is known.
     unattributed: Vec<u8>,
@@ -148,7 +148,8 @@ impl FrameInbox {
         Ok(is_open)
     }
 
-    /// Appends the speaker's bytes to the buffer; the bytes of others are counted and dropped.
+    /// Appends the bytes of the source to the buffer. Bytes of other processes are counted and
+    /// dropped.
     async fn read(&mut self) -> io::Result<bool> {
         if self.source == FrameSource::AnyProcess {
             self.bytes.reserve(READ_BYTES);

@@ -27,10 +27,10 @@ impl Furnisher {
     /// that are added to it later are visible too.
     pub async fn show_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
         let mount = mount_read_only(&self.0.resources, folder).await?;
-        let mounts_of_guest = Arc::clone(&self.0);
+        let guest = Arc::clone(&self.0);
         run_blocking(move || {
-            let namespaces = [mounts_of_guest.user.as_fd(), mounts_of_guest.mounts.as_fd()];
-            Ok(mounts_of_guest.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
+            let namespaces = [guest.user.as_fd(), guest.mounts.as_fd()];
+            Ok(guest.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
         })
         .await
     }

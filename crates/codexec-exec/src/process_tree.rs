@@ -76,7 +76,7 @@ impl TreeWatch {
         }
         let mut with_reaped = Duration::ZERO;
         for pid in &tree {
-            let Some(time) = ProcFile::open(*pid, "stat").and_then(|about| CpuTime::parse(&about))
+            let Some(time) = ProcFile::open(*pid, "stat").and_then(|file| CpuTime::parse(&file))
             else {
                 continue;
             };
@@ -136,8 +136,8 @@ const TICKS_PER_SECOND: u64 = 100;
 /// Returns a short file of `/proc` about a process; empty if the process is gone.
 pub(crate) fn read_proc_file(pid: i32, file: &str) -> String {
     let mut buffer = [0; PROC_FILE_BYTES];
-    let about = ProcFile::open(pid, file);
-    about.and_then(|about| Some(about.read(&mut buffer)?.into_owned())).unwrap_or_default()
+    let proc_file = ProcFile::open(pid, file);
+    proc_file.and_then(|file| Some(file.read(&mut buffer)?.into_owned())).unwrap_or_default()
 }
 
 fn own_memory_bytes(status: &ProcFile) -> u64 {

@@ -58,7 +58,8 @@ pub(crate) struct ProgramWorker {
 struct MountHandles {
     user: OwnedFd,
     mounts: OwnedFd,
-    place: OwnedFd,
+    /// The mount point for the directory's real path.
+    real_path_target: OwnedFd,
 }
 
 /// The overlay of a worker.
@@ -128,8 +129,8 @@ impl ProgramLauncher {
         let listener = if is_fetching { handed_over.next() } else { None };
         let mount_handles =
             match (is_fetching, handed_over.next(), handed_over.next(), handed_over.next()) {
-                (false, Some(user), Some(mounts), Some(place)) => {
-                    Some(MountHandles { user, mounts, place })
+                (false, Some(user), Some(mounts), Some(real_path_target)) => {
+                    Some(MountHandles { user, mounts, real_path_target })
                 }
                 _ => None,
             };
@@ -187,7 +188,8 @@ impl ProgramWorker {
         lower: OwnedFd,
     ) -> Result<(), MountError> {
         let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
-        let fds = [&mount_handles.user, &mount_handles.mounts, &lower, &mount_handles.place];
+        let fds =
+            [&mount_handles.user, &mount_handles.mounts, &lower, &mount_handles.real_path_target];
         let request = OverlayRequest { overlay: overlay.clone(), renewal: None };
         let (is_at_real_path, fds) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
         let mut fds = fds.into_iter();

@@ -54,7 +54,7 @@ pub struct Run {
     next_check: Instant,
     watch: Option<TreeWatch>,
     /// For programs: kills the guest when it holds too much memory.
-    guarded: Option<GuardHandle>,
+    memory_guard: Option<GuardHandle>,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
@@ -129,7 +129,7 @@ impl Run {
             lease.guard().watch(meter, handles.shared(), limits.memory_bytes)
         };
         let mut run = Run {
-            guarded: program.as_ref().map(guard),
+            memory_guard: program.as_ref().map(guard),
             inbox: FrameInbox::new(reader, source),
             outbox: FrameOutbox::new(writer),
             handles,
@@ -541,7 +541,7 @@ async fn next_event(
     let ProgramWorker { out, err, init, used, .. } = program;
     tokio::select! {
         (stream, text, bytes) = read_either(out, err) => ProgramEvent::Written(stream, text, bytes),
-        news = busy.next_guest_event(init, used) => match news {
+        event = busy.next_guest_event(init, used) => match event {
             Ok(InitEvent::Streams(out, err)) => ProgramEvent::Streams(out, err),
             Ok(InitEvent::Ended(status)) => ProgramEvent::Ended(Some(status)),
             Err(_) => ProgramEvent::Ended(None),
@@ -561,7 +561,7 @@ async fn next_late_output(session: &mut Option<SessionState>) -> (Stream, String
 fn find_frame_source(language: Language, program: &ProgramWorker, roots: &[i32]) -> FrameSource {
     match (language, roots) {
         (Language::Node, _) => FrameSource::FirstChild,
-        // A guest forked by a nursery is the last root; otherwise init speaks.
+        // A guest forked by a nursery is the last root; otherwise init sends the frames.
         (_, [.., guest]) if program.guest.is_some() => FrameSource::Process(*guest),
         (_, [init, ..]) => FrameSource::Process(*init),
         (_, []) => FrameSource::AnyProcess,

@@ -123,13 +123,11 @@ impl Slot {
         cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
         let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
-        let (FromKeeper::Hello, beside) = keeper.receive_in_time().await? else {
+        let (FromKeeper::Hello, fds) = keeper.receive_in_time().await? else {
             return Err(protocol_error());
         };
-        let pid = beside
-            .first()
-            .and_then(|pidfd| process_id(pidfd.as_fd()))
-            .ok_or_else(protocol_error)?;
+        let pid =
+            fds.first().and_then(|pidfd| process_id(pidfd.as_fd())).ok_or_else(protocol_error)?;
         let nursery = match &zygote.warm {
             Some(warm) => Some(warm.fork_nursery().await?),
             None => None,

@@ -20,7 +20,7 @@ use crate::{Settings, interpreter};
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// An installer downloads and unpacks, so it needs disk space for both.
 const FETCHED_AND_UNPACKED: u64 = 2;
-/// Its path in the rootfs: on the host it may be anywhere.
+/// The path of uv in the rootfs; on the host it may be anywhere.
 const UV: &str = "/opt/codexec/bin/uv";
 const MEMORY_BYTES: u64 = 2 << 30;
 /// Idle timeout of a connection to the index.
@@ -129,9 +129,9 @@ fn find_installer(
         )));
     };
     let source = PackageSource::new(language, &settings.packages, &config)?;
-    if let Some(room) = &mut launch.room {
-        room.placed.append(&mut placed);
-        room.shown.extend(shown.iter().flat_map(|path| interpreter::paths_outside_system(path)));
+    if let Some(rootfs) = &mut launch.room {
+        rootfs.placed.append(&mut placed);
+        rootfs.shown.extend(shown.iter().flat_map(|path| interpreter::paths_outside_system(path)));
         if let Some(path) = &source.certificates {
             let path = path.canonicalize().map_err(|error| {
                 PackageError::Settings(format!(
@@ -140,7 +140,7 @@ fn find_installer(
                     path.display()
                 ))
             })?;
-            room.placed.push((path, PathBuf::from(CERTIFICATES)));
+            rootfs.placed.push((path, PathBuf::from(CERTIFICATES)));
         }
     }
     Ok(Installer { tool, source, launch, limits: installer_limits(settings) })
@@ -155,8 +155,8 @@ impl Installer {
         caller: InstallCaller<'_>,
     ) -> Result<InstallerResult, PackageError> {
         let mut launch = self.launch.clone();
-        if let (Some(text), Some(room)) = (constraints, &mut launch.room) {
-            room.written.push((PathBuf::from(CONSTRAINTS), text));
+        if let (Some(text), Some(rootfs)) = (constraints, &mut launch.room) {
+            rootfs.written.push((PathBuf::from(CONSTRAINTS), text));
         }
         let command = self.tool.install_command(request);
         installer::run(resources, self.plan(launch, command), caller).await

@@ -44,12 +44,12 @@ pub(super) struct SessionState {
     /// True until the output pipes of the current cell arrive. Until then, the pipes at hand belong
     /// to an earlier cell.
     awaits_streams: bool,
-    pub(super) over: Option<Over>,
+    pub(super) end: Option<Over>,
     pub(super) late_output: LateOutput,
     /// CPU time that the processes had used when the cell, or the idle period, started.
     pub(super) cpu_before: Duration,
     /// The time of that measurement.
-    pub(super) looked: Option<Instant>,
+    pub(super) measured_at: Option<Instant>,
     /// Memory that the processes held at that time.
     pub(super) memory_bytes: u64,
     pub(super) roots: ProcessStats,
@@ -115,21 +115,22 @@ impl Run {
         self.collect_late_output();
         let now = Instant::now();
         let Some(session) = &mut self.session else { return Err(Over::Closed) };
-        if let Some(over) = session.over {
-            return Err(over);
+        if let Some(end) = session.end {
+            return Err(end);
         }
         session.key = generate_key();
         session.began = current_tick();
         let key = session.key.clone();
-        let is_old = session.looked.is_none_or(|looked| now > looked + CHECK_INTERVAL);
+        let is_old =
+            session.measured_at.is_none_or(|measured_at| now > measured_at + CHECK_INTERVAL);
         self.leftovers = session.late_output.take_since_last_reply();
         if is_old {
             self.start_counting();
         }
         self.limits = admitted.limits();
         self.clock = Clock::new(now + self.limits.wall);
-        if let Some(guarded) = &self.guarded {
-            guarded.set_limit(self.limits.memory_bytes);
+        if let Some(memory_guard) = &self.memory_guard {
+            memory_guard.set_limit(self.limits.memory_bytes);
         }
         self.next_check = now + CHECK_INTERVAL;
         self.output_bytes_left = self.limits.output_bytes;
@@ -195,7 +196,7 @@ impl Run {
 
     /// Returns why the session ended, if it has.
     pub fn is_over(&self) -> Option<Over> {
-        self.session.as_ref().and_then(|session| session.over)
+        self.session.as_ref().and_then(|session| session.end)
     }
 
     /// Stops the guest with this outcome. A session is asked to stop its cell and continues if the
@@ -306,8 +307,8 @@ impl Run {
 
     /// Reads the output that the guest flushed before it reported the end of the cell.
     fn collect_pending_output(&mut self) {
-        let news = self.program.as_mut().and_then(|program| program.init.try_take_streams());
-        if let Some((out, err)) = news {
+        let event = self.program.as_mut().and_then(|program| program.init.try_take_streams());
+        if let Some((out, err)) = event {
             self.take_streams(out, err);
         }
         let Some(program) = &mut self.program else { return };
@@ -378,8 +379,8 @@ impl Run {
     fn record_cell_usage(&mut self) {
         let now = Instant::now();
         self.next_check = now + IDLE_CHECK_INTERVAL;
-        if let Some(guarded) = &self.guarded {
-            guarded.set_idle();
+        if let Some(memory_guard) = &self.memory_guard {
+            memory_guard.set_idle();
         }
         self.start_counting();
         if let (Some(program), Some(busy)) = (&self.program, &mut self.busy) {

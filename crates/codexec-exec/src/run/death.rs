@@ -28,7 +28,8 @@ impl Run {
             None => None,
         };
         self.read_remaining_output().await;
-        let was_killed = self.guarded.take().is_some_and(|guarded| guarded.was_killed());
+        let was_killed =
+            self.memory_guard.take().is_some_and(|memory_guard| memory_guard.was_killed());
         let ran_out = self.busy.as_ref().is_some_and(BusySlot::has_run_out_of_memory);
         self.record_usage(exit, ran_out);
         let RunState::Dying(decided, status) = &mut self.state else { return };
@@ -50,7 +51,7 @@ impl Run {
             None => evidence.judge_engine(claim),
         };
         if let Some(session) = &mut self.session {
-            session.over.get_or_insert(Over::from_outcome(&outcome));
+            session.end.get_or_insert(Over::from_outcome(&outcome));
         }
         self.state = RunState::Ended(outcome);
         // A slot whose worker was not reaped is not reused; dropping it kills the worker.

@@ -24,7 +24,7 @@ impl Run {
             tracing::warn!(%error, "cannot refresh a session's directory");
             // The directory's two paths may show different layers now.
             if let Some(session) = &mut self.session {
-                session.over.get_or_insert(Over::Closed);
+                session.end.get_or_insert(Over::Closed);
             }
             self.handles.kill();
         }

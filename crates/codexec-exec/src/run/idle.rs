@@ -35,8 +35,8 @@ impl LateOutput {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         };
-        let room = LATE_BYTES.saturating_sub(tail.text.len());
-        let (stored, rest) = text.split_at(text.floor_char_boundary(room));
+        let free = LATE_BYTES.saturating_sub(tail.text.len());
+        let (stored, rest) = text.split_at(text.floor_char_boundary(free));
         tail.text.push_str(stored);
         tail.left_out_bytes += rest.len() as u64;
     }
@@ -98,7 +98,7 @@ impl Run {
     /// Ends a session, and returns when nothing of it is left.
     pub async fn close(&mut self) {
         if let Some(session) = &mut self.session {
-            session.over.get_or_insert(Over::Closed);
+            session.end.get_or_insert(Over::Closed);
         }
         if self.busy.is_some() {
             self.state = RunState::Dying(Some(Outcome::Cancelled), None);
@@ -141,7 +141,7 @@ impl Run {
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
         session.cpu_before = used.cpu;
         session.memory_bytes = held_bytes;
-        session.looked = Some(Instant::now());
+        session.measured_at = Some(Instant::now());
     }
 
     /// Stores what is in the pipes before a cell starts, because it is not the cell's output.
