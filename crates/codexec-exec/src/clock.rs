@@ -2,39 +2,39 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long the clock of one run may stand still in all.
-const STOPPED_AT_MOST: Duration = Duration::from_secs(60 * 60);
+/// Maximum total time for which the clock of one run may be paused.
+const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-/// The wall clock of a run. It stands still while a human is asked something.
+/// The wall clock of a run. Paused while the guest waits for a human.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     deadline: Instant,
-    stopped: Option<Instant>,
-    may_stop_for: Duration,
+    paused: Option<Instant>,
+    pause_left: Duration,
 }
 
 impl Clock {
     pub(crate) fn new(deadline: Instant) -> Clock {
-        Clock { deadline, stopped: None, may_stop_for: STOPPED_AT_MOST }
+        Clock { deadline, paused: None, pause_left: MAX_PAUSE }
     }
 
-    /// When the time is up, as far as can be told now.
+    /// Returns the current deadline; while paused, the latest possible one.
     pub(crate) fn deadline(&self) -> Instant {
-        match self.stopped {
-            Some(_) => self.deadline + self.may_stop_for,
+        match self.paused {
+            Some(_) => self.deadline + self.pause_left,
             None => self.deadline,
         }
     }
 
-    pub(crate) fn stop(&mut self, now: Instant) {
-        self.stopped.get_or_insert(now);
+    pub(crate) fn pause(&mut self, now: Instant) {
+        self.paused.get_or_insert(now);
     }
 
-    pub(crate) fn go_on(&mut self, now: Instant) {
-        let Some(stopped) = self.stopped.take() else { return };
-        let stood = now.saturating_duration_since(stopped).min(self.may_stop_for);
-        self.deadline += stood;
-        self.may_stop_for -= stood;
+    pub(crate) fn resume(&mut self, now: Instant) {
+        let Some(paused) = self.paused.take() else { return };
+        let pause = now.saturating_duration_since(paused).min(self.pause_left);
+        self.deadline += pause;
+        self.pause_left -= pause;
     }
 }
 
@@ -43,21 +43,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_in_which_it_stands_does_not_count_but_has_an_end() {
+    fn pauses_do_not_count_but_are_limited() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let mut clock = Clock::new(at(30));
-        clock.stop(at(10));
-        clock.stop(at(15));
+        clock.pause(at(10));
+        clock.pause(at(15));
         assert_eq!(clock.deadline(), at(30 + 3600));
-        clock.go_on(at(110));
-        clock.go_on(at(120));
+        clock.resume(at(110));
+        clock.resume(at(120));
         assert_eq!(clock.deadline(), at(130));
-        clock.stop(at(120));
+        clock.pause(at(120));
         assert_eq!(clock.deadline(), at(130 + 3500));
-        clock.go_on(at(10_000));
+        clock.resume(at(10_000));
         assert_eq!(clock.deadline(), at(130 + 3500));
-        clock.stop(at(10_001));
+        clock.pause(at(10_001));
         assert_eq!(clock.deadline(), at(130 + 3500));
     }
 }

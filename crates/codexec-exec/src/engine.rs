@@ -1,9 +1,9 @@
 use codexec_types::Language;
 
-/// What runs a language. Each has workers of its own.
+/// The interpreter that runs a language. Each engine has its own pool of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
-    /// Our own, in our own binary.
+    /// QuickJS, embedded in our binary.
     Js,
     Python,
     Bash,
@@ -20,8 +20,9 @@ impl Engine {
         }
     }
 
-    /// How many workers wait when nothing goes on, where JavaScript has `warm`. A waiting Node
-    /// takes as much memory as everything else together, so it waits only between two uses.
+    /// Returns the number of workers that wait when idle, given `warm` for JavaScript. A waiting
+    /// Node process takes as much memory as all the others together, so it waits only for a while
+    /// after use.
     pub(crate) fn warm(self, warm: usize) -> usize {
         match self {
             Engine::Js => warm,

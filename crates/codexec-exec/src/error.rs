@@ -3,12 +3,15 @@ use std::time::Duration;
 
 use codexec_sandbox::Broken;
 
-/// Why a run did not start. After the start it cannot fail any more, it can only end.
+/// Why a run did not start. After the start a run cannot fail, it can only end.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecError {
     #[error("all {cap} workers are busy and {queued} requests wait; try again in {} s", .retry_after.as_secs())]
     Busy { cap: usize, queued: usize, retry_after: Duration },
-    #[error("{0}; `codexec doctor` tells what to do, `sandbox.lowered` lets a layer go by name")]
+    #[error(
+        "{0}; run `codexec doctor` for help, or turn the layer off by name with `sandbox.lowered` \
+         in config.toml"
+    )]
     Sandbox(Broken),
     #[error("{0}")]
     Interpreter(String),
@@ -19,7 +22,7 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    /// Stable word for clients and metrics: a closed set, frozen by a test.
+    /// Returns a stable word for clients and metrics: a closed set, pinned by a test.
     pub fn code(&self) -> &'static str {
         match self {
             ExecError::Busy { .. } => "BUSY",

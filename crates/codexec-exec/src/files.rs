@@ -1,23 +1,22 @@
-//! Files that guests write: what they left in a workspace of their own, and what of it goes into
-//! a directory of the user's.
+//! Files that guests write: collected from their own workspace, or committed to a user's directory.
 //!
-//! Invariant: no path that a guest could change is followed. Everything is opened beneath a
-//! descriptor, without links, and looked at before it is read.
+//! Invariant: no path that a guest could change is followed. Every file is opened beneath a
+//! directory descriptor, without following links, and checked before it is read.
 
+mod artifact_copies;
+mod change_report;
 mod commit;
+mod dir_tree;
+mod entry_writer;
+mod file_time;
 mod held_back;
-mod kept;
 mod ledger;
-mod listing;
-mod moment;
-mod place;
-mod tree;
 mod workspace;
 
+pub(crate) use artifact_copies::ArtifactCopies;
+pub(crate) use change_report::ChangeReport;
 pub(crate) use commit::Commit;
-pub(crate) use kept::KeptFiles;
-pub(crate) use ledger::Ledger;
-pub(crate) use listing::Listing;
-pub(crate) use moment::Moment;
-pub(crate) use tree::Tree;
+pub(crate) use dir_tree::DirTree;
+pub(crate) use file_time::FileTime;
+pub(crate) use ledger::CommitLedger;
 pub(crate) use workspace::{WorkspaceFiles, collect, is_empty};

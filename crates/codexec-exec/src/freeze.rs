@@ -1,5 +1,5 @@
-//! Stopping all processes of a guest at once, so that the host can look at what they have left,
-//! or end some of them, while nothing moves.
+//! Stops all processes of a guest at once, so that the host can read their files or kill some of
+//! them while nothing changes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -8,66 +8,65 @@ use std::time::{Duration, Instant};
 
 use codexec_sandbox::GuestProcess;
 
-use crate::watch::tree;
+use crate::process_tree::list_tree;
 
-/// How long processes may take to come to rest. A process that waits for a disk cannot be stopped
-/// before it has what it waits for.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Timeout for processes to stop. A process in a disk wait stops only after the disk has answered.
+const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Finds and stops the processes of one guest. Cheap to clone, so that it can be moved into a
-/// thread that blocks.
+/// blocking thread.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Freezer {
-    /// Those that all others descend from, and when each began: an id may be used again.
+    /// The roots of the process tree with their start times, because process ids are reused.
     roots: Vec<(i32, u64)>,
 }
 
-/// The processes of a guest while they stand still. Dropping it lets them go on; if the host dies,
-/// the keeper kills them.
+/// The stopped processes of a guest. Dropping this resumes them; if the host dies, the keeper kills
+/// them.
 #[derive(Debug, Default)]
-pub(crate) struct Frozen {
-    members: HashMap<i32, Member>,
+pub(crate) struct FrozenProcesses {
+    members: HashMap<i32, FrozenProcess>,
 }
 
 #[derive(Debug)]
-struct Member {
+struct FrozenProcess {
     process: GuestProcess,
-    stat: Stat,
-    /// False for a process that the guest itself has stopped: it stays so.
+    stat: ProcStat,
+    /// False for a process that the guest stopped itself. It stays stopped.
     is_stopped_by_us: bool,
-    /// How often its threads have given up the processor, once it rests.
+    /// The context switches of its threads, once all have stopped.
     switches: u64,
 }
 
-/// A line of `/proc/PID/stat`, as far as it matters here.
+/// The fields of `/proc/PID/stat` that are needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stat {
+struct ProcStat {
     state: u8,
     parent: i32,
-    /// In ticks since the machine began.
+    /// In ticks since boot.
     start: u64,
 }
 
 impl Freezer {
-    /// For the guest whose processes descend from these. The first is init, which is ours and is
-    /// never stopped.
+    /// Creates a freezer for the process trees below these roots. The first root is init, which is
+    /// ours and is never stopped.
     pub(crate) fn new(roots: &[i32]) -> Freezer {
-        let start = |pid: &i32| Some((*pid, Stat::read(&format!("/proc/{pid}/stat"))?.start));
+        let start = |pid: &i32| Some((*pid, ProcStat::read(&format!("/proc/{pid}/stat"))?.start));
         Freezer { roots: roots.iter().filter_map(start).collect() }
     }
 
-    /// Stops every process of the guest, and returns when none of them runs any more. Needs no
-    /// cgroup. Blocks, usually for less than a tenth of a millisecond, and fails when a process
-    /// does not come to rest in time; they go on then.
+    /// Stops every process of the guest, and returns when all have stopped. Needs no cgroup.
+    /// Blocks, usually for less than 0.1 ms. Fails if a process does not stop in time; all are then
+    /// resumed.
     ///
-    /// A guest can arm a timer that wakes a stopped process: whoever depends on the stillness asks
-    /// [`Frozen::is_still`] afterwards.
-    pub(crate) fn freeze(&self) -> io::Result<Frozen> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut frozen = Frozen::default();
+    /// A guest can arm a timer that wakes a stopped process: a caller that depends on the freeze
+    /// checks [`FrozenProcesses::is_still`] afterwards.
+    pub(crate) fn freeze(&self) -> io::Result<FrozenProcesses> {
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        let mut frozen = FrozenProcesses::default();
         loop {
             let is_complete = !self.stop_more(&mut frozen);
-            if is_complete && frozen.rest() {
+            if is_complete && frozen.have_all_stopped() {
                 return Ok(frozen);
             }
             if Instant::now() > deadline {
@@ -77,33 +76,31 @@ impl Freezer {
         }
     }
 
-    /// Sends every process of the guest the signal to stop, until there are none that have not
-    /// got it. None of them starts a process or a command after that, but the last system call
-    /// of each may still be under way.
-    pub(crate) fn stop_all(&self) -> Frozen {
-        let deadline = Instant::now() + PATIENCE;
-        let mut frozen = Frozen::default();
+    /// Sends SIGSTOP to every process of the guest until no new ones appear. Afterwards none of
+    /// them starts a process, but the last system call of each may still be in progress.
+    pub(crate) fn stop_all(&self) -> FrozenProcesses {
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        let mut frozen = FrozenProcesses::default();
         while self.stop_more(&mut frozen) && Instant::now() < deadline {}
         frozen
     }
 
-    /// Stops those that are not stopped yet. `true` if there were any.
-    fn stop_more(&self, frozen: &mut Frozen) -> bool {
+    /// Stops the processes that are not stopped yet. Returns `true` if there were any.
+    fn stop_more(&self, frozen: &mut FrozenProcesses) -> bool {
         let known = |(pid, start): &(i32, u64)| {
-            let stat = Stat::read(&format!("/proc/{pid}/stat"))?;
+            let stat = ProcStat::read(&format!("/proc/{pid}/stat"))?;
             (stat.start == *start).then_some(*pid)
         };
         let roots: Vec<i32> = self.roots.iter().filter_map(known).collect();
         let init = self.roots.first().map(|(pid, _)| *pid);
         let mut has_more = false;
-        for pid in tree(&roots).into_iter().filter(|pid| Some(*pid) != init) {
+        for pid in list_tree(&roots).into_iter().filter(|pid| Some(*pid) != init) {
             if frozen.members.contains_key(&pid) {
                 continue;
             }
             let Ok(process) = GuestProcess::open(pid) else { continue };
-            // Read after the process is held: an id that was used again in between belongs to
-            // somebody with another parent.
-            let Some(stat) = Stat::read(&format!("/proc/{pid}/stat")) else { continue };
+            // Read after the process is held: if the id was reused in between, the parent differs.
+            let Some(stat) = ProcStat::read(&format!("/proc/{pid}/stat")) else { continue };
             let is_parent_known = Some(stat.parent) == init
                 || roots.contains(&pid)
                 || frozen.members.contains_key(&stat.parent);
@@ -114,32 +111,34 @@ impl Freezer {
             if is_stopped_by_us {
                 process.stop();
             }
-            frozen.members.insert(pid, Member { process, stat, is_stopped_by_us, switches: 0 });
+            frozen
+                .members
+                .insert(pid, FrozenProcess { process, stat, is_stopped_by_us, switches: 0 });
             has_more = true;
         }
         has_more
     }
 }
 
-impl Frozen {
-    /// Kills what began at this tick or later, with all that came of it. What an older process has
-    /// started is that process's, and lives on; `main` does, too.
+impl FrozenProcesses {
+    /// Kills the processes that started at this tick or later, with their descendants. Children of
+    /// an older process belong to it and are kept, and so is `main`.
     pub(crate) fn kill_since(&self, tick: u64, main: i32) {
         for (pid, member) in &self.members {
-            if *pid != main && self.is_since(*pid, tick, main) {
+            if *pid != main && self.is_started_since(*pid, tick, main) {
                 member.process.kill();
             }
         }
     }
 
-    /// Lets one of them go on.
+    /// Resumes one process.
     pub(crate) fn resume(&self, pid: i32) {
         if let Some(member) = self.members.get(&pid) {
             member.process.resume();
         }
     }
 
-    /// Whether a process has a handler for what [`Frozen::interrupt`] sends.
+    /// True if a process has a handler for SIGINT.
     pub(crate) fn catches_interrupt(&self, pid: i32) -> bool {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -147,23 +146,23 @@ impl Frozen {
         self.members.contains_key(&pid) && caught.is_some_and(|caught| caught & SIGINT_BIT != 0)
     }
 
-    /// Interrupts one of them, as the first it does when it goes on.
+    /// Sends one process SIGINT, which it handles first when it is resumed.
     pub(crate) fn interrupt(&self, pid: i32) {
         if let Some(member) = self.members.get(&pid) {
             member.process.interrupt();
         }
     }
 
-    /// Kills one of them, which does nothing more.
+    /// Kills one process.
     pub(crate) fn kill(&self, pid: i32) {
         if let Some(member) = self.members.get(&pid) {
             member.process.kill();
         }
     }
 
-    fn is_since(&self, pid: i32, tick: u64, main: i32) -> bool {
+    fn is_started_since(&self, pid: i32, tick: u64, main: i32) -> bool {
         let mut next = pid;
-        // Nobody is deeper than there are processes.
+        // Bounds the walk: no process is deeper than the number of processes.
         for _ in 0..=self.members.len() {
             match self.members.get(&next) {
                 Some(_) if next == main => return true,
@@ -175,20 +174,20 @@ impl Frozen {
         true
     }
 
-    /// True if no process has run since they were frozen.
+    /// True if no process has run since the freeze.
     pub(crate) fn is_still(&self) -> bool {
-        self.members
-            .iter()
-            .all(|(pid, member)| tasks_at_rest(*pid).is_none_or(|now| now == member.switches))
+        self.members.iter().all(|(pid, member)| {
+            count_switches_if_stopped(*pid).is_none_or(|now| now == member.switches)
+        })
     }
 
-    /// True if none of them runs.
-    fn rest(&mut self) -> bool {
+    /// True if all processes have stopped. Records their context switches.
+    fn have_all_stopped(&mut self) -> bool {
         for (pid, member) in &mut self.members {
-            match tasks_at_rest(*pid) {
+            match count_switches_if_stopped(*pid) {
                 Some(RUNNING) => return false,
                 Some(switches) => member.switches = switches,
-                // Ended meanwhile.
+                // The process has exited.
                 None => {}
             }
         }
@@ -196,7 +195,7 @@ impl Frozen {
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenProcesses {
     fn drop(&mut self) {
         for member in self.members.values().filter(|member| member.is_stopped_by_us) {
             member.process.resume();
@@ -207,12 +206,12 @@ impl Drop for Frozen {
 /// SIGINT is number 2.
 const SIGINT_BIT: u64 = 1 << 1;
 
-/// In place of a count of switches, for a process of which a thread runs.
+/// Replaces the number of switches if a thread of the process is running.
 const RUNNING: u64 = u64::MAX;
 
-/// How often the threads of a process have given up the processor, if all of them rest; `None` for
-/// a process that is gone.
-fn tasks_at_rest(pid: i32) -> Option<u64> {
+/// Returns the context switches of a process's threads if all have stopped, `RUNNING` if not, and
+/// `None` if the process is gone.
+fn count_switches_if_stopped(pid: i32) -> Option<u64> {
     let mut switches = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let Ok(status) = fs::read(task.path().join("status")) else { continue };
@@ -229,8 +228,8 @@ fn tasks_at_rest(pid: i32) -> Option<u64> {
     Some(switches)
 }
 
-impl Stat {
-    fn read(path: &str) -> Option<Stat> {
+impl ProcStat {
+    fn read(path: &str) -> Option<ProcStat> {
         let line = fs::read(path).ok()?;
         let line = String::from_utf8_lossy(&line);
         // The name in parentheses may hold anything; what follows its end is regular.
@@ -239,12 +238,12 @@ impl Stat {
         let state = fields.next()?.bytes().next()?;
         let parent = fields.next()?.parse().ok()?;
         let start = fields.nth(17)?.parse().ok()?;
-        Some(Stat { state, parent, start })
+        Some(ProcStat { state, parent, start })
     }
 }
 
-/// The tick of now, as `/proc` counts when processes begin.
-pub(crate) fn tick_now() -> u64 {
+/// Returns the current tick, in the unit of process start times in `/proc`.
+pub(crate) fn current_tick() -> u64 {
     const TICKS_PER_SECOND: u64 = 100;
     let since_boot = codexec_sandbox::time_since_boot();
     u64::try_from(since_boot.as_millis()).unwrap_or(u64::MAX) / (1_000 / TICKS_PER_SECOND)

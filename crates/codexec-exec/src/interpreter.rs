@@ -1,4 +1,4 @@
-//! Finding the user's interpreters, and what a guest has to see of the machine to run them.
+//! Finds the user's interpreters, and the files of the machine that guests need to run them.
 
 mod node;
 mod python;
@@ -9,24 +9,24 @@ use codexec_sandbox::{Command, First, Launch, Rlimits, Room};
 use codexec_types::Language;
 
 use crate::engine::Engine;
-use crate::packages::Folder;
+use crate::packages::PackagesFolder;
 use crate::{ExecError, Settings};
 
-pub(crate) use python::Zygote as PythonZygote;
+pub(crate) use python::PythonZygote;
 
-/// How guests of one engine are started.
+/// The plan to start guests of one engine.
 pub(crate) struct Interpreter {
     pub(crate) launch: Launch,
     pub(crate) first: First,
     pub(crate) python: Option<PythonZygote>,
-    /// Where its packages for everybody are kept.
+    /// The directory of the packages that all guests of the language share.
     pub(crate) packages: Option<PathBuf>,
-    /// For people: which one, and its version.
+    /// The path and version, for people.
     pub(crate) name: String,
 }
 
-/// The languages, each with what runs it or why nothing does. Starts interpreters: not for the
-/// path of a request.
+/// Returns every language with its interpreter, or the reason why there is none. Starts
+/// interpreters, so it must not be called while serving a request.
 pub fn interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
     let about = |language| {
         let found = match Engine::of(language) {
@@ -42,42 +42,51 @@ pub(crate) fn find(engine: Engine, settings: &Settings) -> Result<Interpreter, E
     match engine {
         Engine::Python => python::find(settings),
         Engine::Node => node::find(settings),
-        Engine::Js | Engine::Bash => bash(settings),
+        Engine::Js | Engine::Bash => find_bash(settings),
     }
 }
 
-fn bash(settings: &Settings) -> Result<Interpreter, ExecError> {
-    let program = on_path("bash", settings).ok_or_else(|| {
+fn find_bash(settings: &Settings) -> Result<Interpreter, ExecError> {
+    let program = find_on_path("bash", settings).ok_or_else(|| {
         ExecError::Interpreter("there is no bash on PATH; install it (package `bash`)".to_owned())
     })?;
     check_origin(&program, settings)?;
-    let room = room(settings, outside_usr(&program));
+    let rootfs = make_rootfs(settings, paths_outside_system(&program));
     let arguments = ["--noprofile", "--norc"].map(str::to_owned).to_vec();
-    let environment = environment(settings, None);
+    let environment = guest_environment(settings, None);
     let name = program.display().to_string();
     let first = First::Scripted(Command { program, arguments, environment });
-    Ok(Interpreter { launch: launch(settings, room), first, python: None, packages: None, name })
+    Ok(Interpreter {
+        launch: make_launch(settings, rootfs),
+        first,
+        python: None,
+        packages: None,
+        name,
+    })
 }
 
-/// What is the same for all programs.
-fn launch(settings: &Settings, room: Room) -> Launch {
+/// Returns the launch options that all programs share.
+fn make_launch(settings: &Settings, rootfs: Room) -> Launch {
     let limits = settings.limits;
     let rlimits = Rlimits {
-        // Engines reserve far more than they use; the whole tree's memory is watched instead.
+        // Engines reserve far more address space than they use; the memory of the whole tree is
+        // limited instead.
         address_space_bytes: None,
         stack_bytes: 8 << 20,
         open_files: limits.open_files.into(),
-        // More than the group of a slot allows, which can tell that it was met.
+        // More than the slot's cgroup allows, because only the cgroup reports that the limit was
+        // reached.
         processes: Some(u64::from(limits.processes) + 8),
-        // Each process on its own; the whole tree is watched, and the watch is to be first.
+        // Applies to each process; the host limits the whole tree, and should be the first to
+        // notice.
         cpu_s: Some(limits.cpu.as_secs() + 1),
         file_bytes: limits.disk_bytes,
     };
-    Launch::programs(room, rlimits, settings.lowered.clone())
+    Launch::programs(rootfs, rlimits, settings.lowered.clone())
 }
 
-/// System programs and libraries, and nothing of the user's but what is named.
-const SHOWN: &[&str] = &[
+/// System programs and libraries. Files of the user are shown only if they are added by name.
+const SYSTEM_PATHS: &[&str] = &[
     "/usr",
     "/bin",
     "/sbin",
@@ -93,7 +102,7 @@ const SHOWN: &[&str] = &[
     "/etc/services",
 ];
 
-const WRITTEN: &[(&str, &str)] = &[
+const GENERATED_FILES: &[(&str, &str)] = &[
     (
         "/etc/passwd",
         "root:x:0:0:root:/root:/usr/sbin/nologin\nagent:x:1000:1000:agent:/box/home:/bin/bash\n\
@@ -104,14 +113,15 @@ const WRITTEN: &[(&str, &str)] = &[
     ("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 ];
 
-/// Where our own files are in a room.
-const OURS: &str = "/opt/codexec";
+/// The directory of our own files in the rootfs.
+const SHIM_DIR: &str = "/opt/codexec";
 
-fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
-    let mut shown: Vec<PathBuf> = SHOWN.iter().map(PathBuf::from).collect();
+fn make_rootfs(settings: &Settings, more: Vec<PathBuf>) -> Room {
+    let mut shown: Vec<PathBuf> = SYSTEM_PATHS.iter().map(PathBuf::from).collect();
     shown.extend(more);
-    let written = WRITTEN.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned()));
-    let mcp = (settings.program.clone(), Path::new(OURS).join("bin/mcp"));
+    let written =
+        GENERATED_FILES.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned()));
+    let mcp = (settings.program.clone(), Path::new(SHIM_DIR).join("bin/mcp"));
     Room {
         shown,
         placed: vec![mcp],
@@ -122,8 +132,8 @@ fn room(settings: &Settings, more: Vec<PathBuf>) -> Room {
     }
 }
 
-/// THREAT[LEAK-2]: a guest's environment is made here and nowhere else.
-fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String, String)> {
+/// THREAT[LEAK-2]: the only place where a guest's environment is made.
+fn guest_environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String, String)> {
     let usual = "/opt/codexec/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
     let path = match first_on_path {
         Some(first) => format!("{}:{usual}", first.display()),
@@ -137,31 +147,32 @@ fn environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(String
     environment
 }
 
-/// Shows the packages that are installed for everybody, if there are any: guests can read where
-/// a mount comes from. Where they are kept.
-fn show_packages(settings: &Settings, name: &str, room: &mut Room) -> Option<PathBuf> {
+/// Adds the shared packages to the rootfs and returns their directory. Without packages nothing is
+/// mounted, because guests can read the source path of a mount.
+fn add_shared_packages(settings: &Settings, name: &str, rootfs: &mut Room) -> Option<PathBuf> {
     let root = settings.packages.home.as_ref()?.join(name);
-    let folder = Folder::at(&root);
-    match folder.shown() {
+    let folder = PackagesFolder::at(&root);
+    match folder.make_shown_dir() {
         Ok(_) if folder.is_empty() => {}
-        Ok(shown) => room.placed.push((shown, PathBuf::from("/opt/packages"))),
+        Ok(shown) => rootfs.placed.push((shown, PathBuf::from("/opt/packages"))),
         Err(error) => {
-            tracing::warn!(path = %root.display(), %error, "packages cannot be kept there");
+            tracing::warn!(path = %root.display(), %error, "cannot create the packages directory");
         }
     }
     Some(root)
 }
 
-pub(crate) fn on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
+pub(crate) fn find_on_path(name: &str, settings: &Settings) -> Option<PathBuf> {
     let directories = std::env::split_paths(&settings.path).filter(|path| path.is_absolute());
     let candidates = directories.map(|directory| directory.join(name));
     candidates.chain([Path::new("/usr/bin").join(name)]).find(|path| path.is_file())
 }
 
-/// THREAT[CFG-8]: an interpreter is asked about itself outside of the sandbox, so it must not come
-/// from where guests write.
+/// Refuses an interpreter from a directory that guests can write to.
+///
+/// THREAT[CFG-8]: an interpreter is started outside the sandbox to query its version and paths.
 pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), ExecError> {
-    match guest_directory(program, settings) {
+    match find_guest_directory(program, settings) {
         None => Ok(()),
         Some(directory) => Err(ExecError::Interpreter(format!(
             "{} lies in {}, where code may write, and is not started; name another in config.toml, \
@@ -172,14 +183,15 @@ pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), Ex
     }
 }
 
-fn guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> {
+fn find_guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     settings.guest_paths.directory_of(&whole, &|link| std::fs::read_link(link).ok())
 }
 
-/// A program that is not among the system's has to be shown by itself.
-pub(crate) fn outside_usr(program: &Path) -> Vec<PathBuf> {
-    let is_system = SHOWN.iter().any(|shown| program.starts_with(shown));
+/// Returns the program itself if it is outside the system directories and has to be shown
+/// separately.
+pub(crate) fn paths_outside_system(program: &Path) -> Vec<PathBuf> {
+    let is_system = SYSTEM_PATHS.iter().any(|shown| program.starts_with(shown));
     if is_system { Vec::new() } else { vec![program.to_owned()] }
 }
 

@@ -1,5 +1,5 @@
-//! The host's side of `shim/python/zygote.py`: a warm interpreter that is not ours forks guests
-//! into workers that are.
+//! The host's side of `shim/python/zygote.py`: a warm Python interpreter that forks guests into
+//! workers.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,40 +15,40 @@ use tokio::time::timeout;
 
 use crate::ExecError;
 use crate::interpreter::PythonZygote;
-use crate::slot::{Purpose, timed_out};
+use crate::slot::{WorkerPurpose, timeout_error};
 
-/// Importing what is to be there from the start may take long, the first time.
+/// Importing the preloaded modules may take long the first time.
 const WARM_UP: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_secs(10);
 
-/// A warm interpreter.
+/// The warm interpreter.
 pub(crate) struct WarmZygote(UnixDatagram);
 
-/// A fork of it that belongs to one slot.
+/// A fork of the warm interpreter that belongs to one slot and forks its guests.
 pub(crate) struct Nursery {
     socket: UnixDatagram,
-    /// Its process id on the host.
+    /// The process id on the host.
     pub(crate) pid: i32,
 }
 
-/// A guest that was forked.
-pub(crate) struct Born {
-    /// Made by the guest's parent, so that it is the guest's and no later process's.
+/// A guest that a nursery has forked.
+pub(crate) struct ForkedGuest {
+    /// Opened by the guest's parent, so it cannot refer to a later process with the same id.
     pub(crate) pidfd: OwnedFd,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Said {
+enum FromNursery {
     Ready,
     Hello,
     Spawned,
     Broken(Broken),
-    Ended(Ended),
+    Ended(GuestExit),
 }
 
 #[derive(Debug, Deserialize)]
-struct Ended {
+struct GuestExit {
     status: i32,
     cpu_us: u64,
     peak_bytes: u64,
@@ -60,90 +60,104 @@ impl WarmZygote {
         python: &PythonZygote,
     ) -> Result<WarmZygote, ExecError> {
         let socket = socket(link.start_program(python.command.clone())?)?;
-        // A program whose walls do not stand has said so, and is gone.
+        // Fails if the program could not be confined; its report is then read below.
         let _ = send_packet(socket.as_fd(), &python.message, &[]);
-        match timeout(WARM_UP, hear(&socket)).await.map_err(|_| timed_out())?? {
-            Said::Ready => Ok(WarmZygote(socket)),
-            Said::Broken(broken) => Err(ExecError::Sandbox(broken)),
-            Said::Hello | Said::Spawned | Said::Ended(_) => Err(babble().into()),
+        match timeout(WARM_UP, receive_message(&socket)).await.map_err(|_| timeout_error())?? {
+            FromNursery::Ready => Ok(WarmZygote(socket)),
+            FromNursery::Broken(broken) => Err(ExecError::Sandbox(broken)),
+            FromNursery::Hello | FromNursery::Spawned | FromNursery::Ended(_) => {
+                Err(protocol_error().into())
+            }
         }
     }
 
-    pub(crate) async fn nursery(&self) -> io::Result<Nursery> {
+    pub(crate) async fn fork_nursery(&self) -> io::Result<Nursery> {
         let (ours, theirs) = codexec_sandbox::packet_pair()?;
         send_packet(self.0.as_fd(), &"nursery", &[theirs.as_fd()])?;
         let ours = std::os::unix::net::UnixDatagram::from(ours);
         ours.set_nonblocking(true)?;
         let socket = UnixDatagram::from_std(ours)?;
-        match timeout(STEP, hear_all(&socket)).await.map_err(|_| timed_out())?? {
-            (Said::Hello, beside) => {
-                let pid = beside.first().and_then(|pidfd| process_id(pidfd.as_fd()));
-                Ok(Nursery { socket, pid: pid.ok_or_else(babble)? })
+        match timeout(STEP, receive_with_fds(&socket)).await.map_err(|_| timeout_error())?? {
+            (FromNursery::Hello, fds) => {
+                let pid = fds.first().and_then(|pidfd| process_id(pidfd.as_fd()));
+                Ok(Nursery { socket, pid: pid.ok_or_else(protocol_error)? })
             }
-            (Said::Ready | Said::Spawned | Said::Broken(_) | Said::Ended(_), _) => Err(babble()),
+            (
+                FromNursery::Ready
+                | FromNursery::Spawned
+                | FromNursery::Broken(_)
+                | FromNursery::Ended(_),
+                _,
+            ) => Err(protocol_error()),
         }
     }
 }
 
 impl Nursery {
-    /// Forks a guest with these as its socket and output, into the worker whose namespaces and
-    /// rules these are.
+    /// Forks a guest with these descriptors as its socket and output, into the namespaces and the
+    /// seccomp rules of the worker.
     pub(crate) async fn fork(
         &self,
-        purpose: Purpose,
+        purpose: WorkerPurpose,
         own: [BorrowedFd<'_>; 3],
         worker: &[OwnedFd],
-    ) -> io::Result<Result<Born, Broken>> {
+    ) -> io::Result<Result<ForkedGuest, Broken>> {
         let mut fds = own.to_vec();
         fds.extend(worker.iter().map(OwnedFd::as_fd));
-        let asked = match purpose {
-            Purpose::Execution => "fork",
-            Purpose::Session => "fork_session",
+        let request = match purpose {
+            WorkerPurpose::Execution => "fork",
+            WorkerPurpose::Session => "fork_session",
         };
-        send_packet(self.socket.as_fd(), &asked, &fds)?;
-        let heard = timeout(STEP, hear_all(&self.socket)).await;
-        match heard.map_err(|_| timed_out())?? {
-            (Said::Spawned, beside) => {
-                let pidfd = beside.into_iter().next().ok_or_else(babble)?;
-                Ok(Ok(Born { pidfd }))
+        send_packet(self.socket.as_fd(), &request, &fds)?;
+        let received = timeout(STEP, receive_with_fds(&self.socket)).await;
+        match received.map_err(|_| timeout_error())?? {
+            (FromNursery::Spawned, fds) => {
+                let pidfd = fds.into_iter().next().ok_or_else(protocol_error)?;
+                Ok(Ok(ForkedGuest { pidfd }))
             }
-            (Said::Broken(broken), _) => Ok(Err(broken)),
-            (Said::Ready | Said::Hello | Said::Ended(_), _) => Err(babble()),
+            (FromNursery::Broken(broken), _) => Ok(Err(broken)),
+            (FromNursery::Ready | FromNursery::Hello | FromNursery::Ended(_), _) => {
+                Err(protocol_error())
+            }
         }
     }
 
-    /// Waits until the guest's first process has ended: how, and what it used. Cancel-safe.
-    pub(crate) async fn ended(&self) -> io::Result<(i32, Exit)> {
-        match hear(&self.socket).await? {
-            Said::Ended(Ended { status, cpu_us, peak_bytes }) => {
+    /// Waits until the guest's first process has exited. Returns its wait status and usage.
+    /// Cancel-safe.
+    pub(crate) async fn wait_for_exit(&self) -> io::Result<(i32, Exit)> {
+        match receive_message(&self.socket).await? {
+            FromNursery::Ended(GuestExit { status, cpu_us, peak_bytes }) => {
                 Ok((status, Exit { code: None, signal: None, cpu_us, peak_bytes }))
             }
-            Said::Ready | Said::Hello | Said::Spawned | Said::Broken(_) => Err(babble()),
+            FromNursery::Ready
+            | FromNursery::Hello
+            | FromNursery::Spawned
+            | FromNursery::Broken(_) => Err(protocol_error()),
         }
     }
 }
 
-impl Born {
-    /// Its process id on the host, unless it is gone.
+impl ForkedGuest {
+    /// Returns the process id on the host, unless the guest has exited.
     pub(crate) fn pid(&self) -> Option<i32> {
         process_id(self.pidfd.as_fd())
     }
 }
 
-async fn hear(socket: &UnixDatagram) -> io::Result<Said> {
-    hear_all(socket).await.map(|(said, _)| said)
+async fn receive_message(socket: &UnixDatagram) -> io::Result<FromNursery> {
+    receive_with_fds(socket).await.map(|(message, _)| message)
 }
 
-async fn hear_all(socket: &UnixDatagram) -> io::Result<(Said, Vec<OwnedFd>)> {
+async fn receive_with_fds(socket: &UnixDatagram) -> io::Result<(FromNursery, Vec<OwnedFd>)> {
     let receive = || receive_packet(socket.as_fd());
-    let heard = socket.async_io(Interest::READABLE, receive).await?;
-    heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    let received = socket.async_io(Interest::READABLE, receive).await?;
+    received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 fn socket(link: KeeperLink) -> io::Result<UnixDatagram> {
     UnixDatagram::from_std(link.into_socket())
 }
 
-fn babble() -> io::Error {
+fn protocol_error() -> io::Error {
     io::ErrorKind::InvalidData.into()
 }

@@ -9,86 +9,88 @@ use tokio::io::{AsyncRead as _, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 
 const READ_BYTES: usize = 64 << 10;
-/// No pipe holds more.
+/// Upper bound of a pipe's capacity.
 const PIPE_BYTES: u64 = 1 << 20;
 
-/// One of a guest's output streams: bytes in, text out. A character that comes in two pieces is
-/// one character; what is no character becomes U+FFFD.
-pub(crate) struct Output {
+/// One of a guest's output streams, decoded as UTF-8. A character that arrives in two reads is one
+/// character; invalid bytes become U+FFFD.
+pub(crate) struct OutputPipe {
     pipe: pipe::Receiver,
-    /// The same pipe, read without asking the runtime whether there is something in it: what it
-    /// knows of that may be older than a frame that was written later.
+    /// The same pipe, read without the runtime's readiness state, which may be older than a frame
+    /// that was received after the text was written.
     direct: File,
-    /// The beginning of a character whose end has not come yet.
+    /// The first bytes of an incomplete character.
     pending: Vec<u8>,
-    is_over: bool,
+    has_ended: bool,
 }
 
-impl Output {
-    pub(crate) fn new(pipe: pipe::Receiver) -> io::Result<Output> {
+impl OutputPipe {
+    pub(crate) fn new(pipe: pipe::Receiver) -> io::Result<OutputPipe> {
         let direct = File::from(pipe.as_fd().try_clone_to_owned()?);
-        Ok(Output { pipe, direct, pending: Vec::new(), is_over: false })
+        Ok(OutputPipe { pipe, direct, pending: Vec::new(), has_ended: false })
     }
 
-    /// One with the end that is to be written to, which blocks as anybody's output does.
-    pub(crate) fn with_sender() -> io::Result<(Output, OwnedFd)> {
+    /// Creates an output and its write end, which blocks like an ordinary stdout.
+    pub(crate) fn with_sender() -> io::Result<(OutputPipe, OwnedFd)> {
         let (sender, receiver) = pipe::pipe()?;
-        Ok((Output::new(receiver)?, sender.into_blocking_fd()?))
+        Ok((OutputPipe::new(receiver)?, sender.into_blocking_fd()?))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.is_over
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
-    /// What was written next, and how many bytes it was. A pipe that fails is over. Cancel-safe.
+    /// Reads the next text, and its length in bytes. A failed read ends the stream. Cancel-safe.
     async fn read(&mut self) -> (String, u64) {
         let mut bytes = Vec::with_capacity(READ_BYTES);
         let count = self.pipe.read_buf(&mut bytes).await.unwrap_or(0);
         if count == 0 {
-            self.is_over = true;
+            self.has_ended = true;
             let rest = std::mem::take(&mut self.pending);
             return (String::from_utf8_lossy(&rest).into_owned(), 0);
         }
-        (self.text(&bytes), count as u64)
+        (self.decode(&bytes), count as u64)
     }
 
-    /// The next of what was written, in small pieces.
+    /// Reads the next piece of text.
     pub(crate) fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<String> {
-        let mut room = [0; 4096];
-        let mut buffer = ReadBuf::new(&mut room);
+        let mut bytes = [0; 4096];
+        let mut buffer = ReadBuf::new(&mut bytes);
         let read = Pin::new(&mut self.pipe).poll_read(context, &mut buffer);
         read.map(|read| match (read, buffer.filled()) {
             (Err(_), _) | (Ok(()), []) => {
-                self.is_over = true;
+                self.has_ended = true;
                 String::new()
             }
-            (Ok(()), bytes) => self.text(bytes),
+            (Ok(()), bytes) => self.decode(bytes),
         })
     }
 
-    /// All that has been written up to now, and how many bytes it was. Does not wait, and does
-    /// not follow somebody who goes on writing.
-    pub(crate) fn read_waiting(&mut self) -> (String, u64) {
+    /// Returns everything written so far, and its length in bytes. Does not wait, and reads at most
+    /// one full pipe if the guest keeps writing.
+    pub(crate) fn read_available(&mut self) -> (String, u64) {
         let mut bytes = Vec::new();
-        // Ends with an error when the pipe is empty; what was read until then is kept.
+        // Ends with an error when the pipe is empty; the bytes read until then are kept.
         let _ = (&self.direct).take(PIPE_BYTES).read_to_end(&mut bytes);
         let count = bytes.len() as u64;
-        if count == 0 { (String::new(), 0) } else { (self.text(&bytes), count) }
+        if count == 0 { (String::new(), 0) } else { (self.decode(&bytes), count) }
     }
 
-    fn text(&mut self, bytes: &[u8]) -> String {
+    fn decode(&mut self, bytes: &[u8]) -> String {
         let mut text = std::mem::take(&mut self.pending);
         text.extend_from_slice(bytes);
-        let whole = whole_characters(&text);
+        let whole = complete_length(&text);
         self.pending = text.split_off(whole);
         String::from_utf8_lossy(&text).into_owned()
     }
 }
 
-/// What was written next, to either. Waits for ever when both
-/// are over. Cancel-safe.
-pub(crate) async fn written(out: &mut Output, err: &mut Output) -> (Stream, String, u64) {
-    let (has_out, has_err) = (!out.is_over, !err.is_over);
+/// Returns the next text of either stream. Waits forever when both have ended. Cancel-safe.
+pub(crate) async fn read_either(
+    out: &mut OutputPipe,
+    err: &mut OutputPipe,
+) -> (Stream, String, u64) {
+    let (has_out, has_err) = (!out.has_ended, !err.has_ended);
     let (stream, (text, bytes)) = tokio::select! {
         read = out.read(), if has_out => (Stream::Out, read),
         read = err.read(), if has_err => (Stream::Err, read),
@@ -97,8 +99,8 @@ pub(crate) async fn written(out: &mut Output, err: &mut Output) -> (Stream, Stri
     (stream, text, bytes)
 }
 
-/// How many bytes of it do not belong to a character that is cut off at the end.
-fn whole_characters(text: &[u8]) -> usize {
+/// Returns the number of bytes before an incomplete character at the end.
+fn complete_length(text: &[u8]) -> usize {
     let tail = text.len().saturating_sub(3);
     for (at, byte) in text.iter().enumerate().skip(tail) {
         let length = match byte {

@@ -1,22 +1,22 @@
-//! Packages of pip and npm, for one session or for everybody.
+//! Packages of pip and npm, for one session or for all guests.
 //!
-//! An installer is a guest like any other: it runs in a sandbox of its own and writes to a bounded
-//! file system that goes away with it. Beside a guest's walls it has one way out, a proxy of ours
-//! that leads to the configured index and nowhere else. What it leaves is copied out by the host
-//! when nothing of it lives any more, and takes its place at once or not at all.
+//! An installer is a guest like any other: it runs in a sandbox of its own, and writes to a bounded
+//! file system that is deleted with it. In addition, it can reach a proxy of ours that connects to
+//! the configured index and nothing else. After the installer is dead, the host copies its files
+//! out and publishes them atomically.
 
 mod address;
-mod chatter;
 mod error;
 mod explain;
 mod folder;
 mod installer;
+mod installer_output;
 mod metadata;
 mod proxy;
-mod ready;
 mod settings;
 mod source;
 mod tool;
+mod tool_lookup;
 mod tree;
 mod version;
 
@@ -33,70 +33,70 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Workers;
 use crate::engine::Engine;
-use crate::pool::Machine;
-use crate::zygote::blocking;
-use folder::{Lock, Put};
-use installer::{Caller, Ran};
-use metadata::Dist;
-use ready::{Place, Ready};
-use tool::{Failure, Tool, Wish};
-use tree::{Bounds, TreeError};
+use crate::pool::HostResources;
+use crate::zygote::run_blocking;
+use folder::{FolderLock, PublishPlan};
+use installer::{InstallCaller, InstallerResult};
+use metadata::PackageInfo;
+use tool::{InstallFailure, InstallRequest, InstallerKind};
+use tool_lookup::{FoundInterpreter, Installer};
+use tree::{TreeError, TreeLimits};
 
 pub use address::{Host, Index, InvalidAddress};
 pub use error::PackageError;
-pub(crate) use folder::Folder;
+pub(crate) use folder::PackagesFolder;
 pub use settings::{Pattern, Settings, VARIABLES};
 
-/// How many installs there may be at once: each holds its files in memory while it runs.
+/// Maximum number of concurrent installs: each holds its files in memory while it runs.
 const MAX_INSTALLS: usize = 2;
-/// How often it is looked whether another server's install is done.
-const LOOK: Duration = Duration::from_millis(100);
-/// How long an install may take to put its files where they belong.
-const LAST_STEP: Duration = Duration::from_secs(10);
-/// What is shown of an installer's own words.
+/// Interval between two attempts to take the lock of another server's install.
+const LOCK_RETRY: Duration = Duration::from_millis(100);
+/// How long to wait for an install that is publishing its files.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum bytes of installer output in a result.
 const OUTPUT_BYTES: usize = 16 << 10;
 const MAX_FILES: u64 = 100_000;
-/// A longer list of versions is not worth its weight.
+/// A longer list of constraints is not passed to the installer.
 const CONSTRAINTS_BYTES: usize = 16 << 10;
 
-/// Installs packages and knows which are there. Cheap to clone.
+/// Installs packages and lists the installed ones. Cheap to clone.
 #[derive(Clone)]
-pub struct Packages(Arc<All>);
+pub struct Packages(Arc<PackagesInner>);
 
-struct All {
-    machine: Arc<Machine>,
+struct PackagesInner {
+    resources: Arc<HostResources>,
     workers: Workers,
-    python: OnceCell<Place>,
-    node: OnceCell<Place>,
-    pip: OnceCell<Ready>,
-    npm: OnceCell<Ready>,
+    python: OnceCell<FoundInterpreter>,
+    node: OnceCell<FoundInterpreter>,
+    pip: OnceCell<Installer>,
+    npm: OnceCell<Installer>,
     installs: Semaphore,
 }
 
-/// Whom packages are for.
+/// The guests that packages are installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target<'a> {
     Everybody,
-    /// A session, by a folder of its own; see [`Packages::folder_for_session`].
+    /// A session, given by its folder; see [`Packages::folder_for_session`].
     Session(&'a Path),
 }
 
-/// A package that is there now.
+/// The result of an install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     pub package: String,
-    /// As its own files say.
+    /// As stated in the package's own files.
     pub version: String,
-    /// What it brought along: names and versions.
+    /// Names and versions of the dependencies that were installed with it.
     pub also: Vec<(String, String)>,
-    /// The end of what the installer said.
+    /// The end of the installer's output.
     pub output: String,
 }
 
 impl Packages {
     pub fn new(workers: &Workers) -> Packages {
-        Packages(Arc::new(All {
-            machine: Arc::clone(&workers.0.machine),
+        Packages(Arc::new(PackagesInner {
+            resources: Arc::clone(&workers.0.resources),
             workers: workers.clone(),
             python: OnceCell::new(),
             node: OnceCell::new(),
@@ -106,29 +106,29 @@ impl Packages {
         }))
     }
 
-    /// Makes the folder of a session below `root`. What is given back is for [`Workers::open`],
-    /// `root` is for [`Target::Session`]. Blocks.
+    /// Creates the packages folder of a session below `root`. The returned path is for
+    /// [`Workers::open`]; `root` is for [`Target::Session`]. Blocks.
     pub fn folder_for_session(root: &Path) -> io::Result<PathBuf> {
-        Folder::at(root).shown()?.canonicalize()
+        PackagesFolder::at(root).make_shown_dir()?.canonicalize()
     }
 
-    /// Removes the folder of a session or of an execution, with the packages in it. An install
-    /// that is just putting its files there is waited for.
+    /// Removes the packages folder of a session or an execution. Waits for an install that is
+    /// publishing files there.
     pub async fn remove_folder(root: &Path) -> io::Result<()> {
-        let folder = Folder::at(root);
-        let until = Instant::now() + LAST_STEP;
-        let mut lock = folder.lock()?;
+        let folder = PackagesFolder::at(root);
+        let until = Instant::now() + PUBLISH_TIMEOUT;
+        let mut lock = folder.try_lock()?;
         while lock.is_none() && Instant::now() < until {
-            sleep(LOOK).await;
-            lock = folder.lock()?;
+            sleep(LOCK_RETRY).await;
+            lock = folder.try_lock()?;
         }
         let root = root.to_owned();
         let remove = move || std::fs::remove_dir_all(root);
         tokio::task::spawn_blocking(remove).await.map_err(io::Error::other)?
     }
 
-    /// Installs one package with all that it needs. `progress` hears what the installer says, a
-    /// line at a time.
+    /// Installs a package with its dependencies. `progress` is called with each line of the
+    /// installer's output.
     pub async fn install(
         &self,
         package: &PackageName,
@@ -136,55 +136,56 @@ impl Packages {
         progress: impl Fn(&str) + Send + Sync,
         cancel: &CancellationToken,
     ) -> Result<Installed, PackageError> {
-        let settings = &self.0.machine.settings.packages;
-        if let Some(why) = settings.refusal(package) {
+        let settings = &self.0.resources.settings.packages;
+        if let Some(why) = settings.refusal_reason(package) {
             let (package, why) = (package.name().to_owned(), why.to_owned());
             return Err(PackageError::Denied { package, why });
         }
         let until = Instant::now() + settings.timeout;
-        let caller = Caller { progress: &progress, cancel, until };
-        let _place = tokio::select! {
-            place = timeout_at(until, self.0.installs.acquire()) => {
-                place.map_err(|_| PackageError::Busy)?.map_err(|_| PackageError::Busy)?
+        let caller = InstallCaller { progress: &progress, cancel, until };
+        let _permit = tokio::select! {
+            permit = timeout_at(until, self.0.installs.acquire()) => {
+                permit.map_err(|_| PackageError::Busy)?.map_err(|_| PackageError::Busy)?
             }
             () = cancel.cancelled() => return Err(PackageError::Cancelled),
         };
         let folder = self.folder(package.language(), target).await?;
         let lock = self.lock(&folder, caller).await?;
-        let ready = self.ready(package.language()).await?;
-        let before = folder.installed(package.language());
+        let installer = self.find_installer(package.language()).await?;
+        let before = folder.list_installed(package.language());
         let is_first = matches!(target, Target::Everybody) && folder.is_empty();
-        let others = others(&folder, package);
-        let ran = self.fetch(ready, package, &before, others.clone(), caller).await?;
-        let kept = Kept { folder, lock, ran, before, others, package: package.clone() };
+        let others = other_requests(&folder, package);
+        let result = self.fetch(installer, package, &before, others.clone(), caller).await?;
+        let finished =
+            FinishedInstall { folder, lock, result, before, others, package: package.clone() };
         let settings = settings.clone();
-        let tool = ready.tool.clone();
-        let password = ready.source.index.for_installer().to_owned();
-        let shown = ready.source.index.to_string();
-        let keep = move || kept.put(&tool, &settings);
+        let tool = installer.tool.clone();
+        let password = installer.source.index.for_installer().to_owned();
+        let shown = installer.source.index.to_string();
+        let keep = move || finished.publish(&tool, &settings);
         let done = tokio::task::spawn_blocking(keep).await.map_err(io::Error::other);
         let mut done = done.map_err(crate::ExecError::from)??;
         done.output = done.output.replace(&password, &shown);
         if is_first {
-            // Rooms show no packages where there are none.
+            // The mount for shared packages is missing in rootfs trees that were built without any.
             self.0.workers.0.pool(Engine::of(package.language())).renew();
         }
         Ok(done)
     }
 
-    /// The packages that were installed there: names and versions.
+    /// Returns the names and versions of the installed packages.
     pub async fn installed(
         &self,
         language: Language,
         target: Target<'_>,
     ) -> Result<Vec<(String, String)>, PackageError> {
         let folder = self.folder(language, target).await?;
-        let found = blocking(move || Ok(folder.installed(language))).await?;
+        let found = run_blocking(move || Ok(folder.list_installed(language))).await?;
         Ok(found.into_iter().map(|dist| (dist.name, dist.version)).collect())
     }
 
-    /// Which of these a guest would not find: neither its session nor everybody has them, nor the
-    /// interpreter itself.
+    /// Returns the packages that a guest could not import: neither its session, nor the shared
+    /// packages, nor the interpreter has them.
     pub async fn missing(
         &self,
         packages: &[PackageName],
@@ -192,121 +193,134 @@ impl Packages {
     ) -> Result<Vec<PackageName>, PackageError> {
         let mut missing = Vec::new();
         for language in [Language::Python, Language::Node] {
-            let asked = packages.iter().filter(|package| package.language() == language);
-            let asked: Vec<PackageName> = asked.cloned().collect();
-            if asked.is_empty() {
+            let requested = packages.iter().filter(|package| package.language() == language);
+            let requested: Vec<PackageName> = requested.cloned().collect();
+            if requested.is_empty() {
                 continue;
             }
-            let place = self.place(language).await?;
-            let mut folders: Vec<Folder> = session.into_iter().map(Folder::at).collect();
-            folders.extend(place.everybody.as_deref().map(Folder::at));
-            let own = place.own.clone();
-            let there = blocking(move || {
-                let ours = folders.iter().flat_map(|folder| folder.installed(language));
-                let theirs = own.iter().flat_map(|path| metadata::installed(language, path));
-                Ok(ours.chain(theirs).collect::<Vec<Dist>>())
+            let interpreter = self.find_interpreter(language).await?;
+            let mut folders: Vec<PackagesFolder> =
+                session.into_iter().map(PackagesFolder::at).collect();
+            folders.extend(interpreter.everybody.as_deref().map(PackagesFolder::at));
+            let own = interpreter.own.clone();
+            let there = run_blocking(move || {
+                let from_folders =
+                    folders.iter().flat_map(|folder| folder.list_installed(language));
+                let from_interpreter =
+                    own.iter().flat_map(|path| metadata::list_installed(language, path));
+                Ok(from_folders.chain(from_interpreter).collect::<Vec<PackageInfo>>())
             })
             .await?;
             let is_there = |package: &PackageName| {
                 let mut found = there.iter().filter(|dist| dist.key == package.key());
-                found.any(|dist| version::fits(package, &dist.version))
+                found.any(|dist| version::satisfies(package, &dist.version))
             };
-            missing.extend(asked.into_iter().filter(|package| !is_there(package)));
+            missing.extend(requested.into_iter().filter(|package| !is_there(package)));
         }
         Ok(missing)
     }
 
-    async fn folder(&self, language: Language, target: Target<'_>) -> Result<Folder, PackageError> {
+    async fn folder(
+        &self,
+        language: Language,
+        target: Target<'_>,
+    ) -> Result<PackagesFolder, PackageError> {
         match target {
-            Target::Session(root) => Ok(Folder::at(root)),
+            Target::Session(root) => Ok(PackagesFolder::at(root)),
             Target::Everybody => {
-                let everybody = self.place(language).await?.everybody.as_deref();
-                everybody.map(Folder::at).ok_or_else(|| {
+                let everybody = self.find_interpreter(language).await?.everybody.as_deref();
+                everybody.map(PackagesFolder::at).ok_or_else(|| {
                     PackageError::Settings("there is no folder for packages here".to_owned())
                 })
             }
         }
     }
 
-    async fn lock(&self, folder: &Folder, caller: Caller<'_>) -> Result<Lock, PackageError> {
+    async fn lock(
+        &self,
+        folder: &PackagesFolder,
+        caller: InstallCaller<'_>,
+    ) -> Result<FolderLock, PackageError> {
         loop {
             let wanted = folder.clone();
-            let locked = blocking(move || Ok(wanted.lock())).await?;
-            match locked.map_err(|source| unkept(folder, source))? {
+            let locked = run_blocking(move || Ok(wanted.try_lock())).await?;
+            match locked.map_err(|source| folder_error(folder, source))? {
                 Some(lock) => return Ok(lock),
                 None if Instant::now() >= caller.until => return Err(PackageError::Busy),
                 None => {}
             }
             tokio::select! {
-                () = sleep(LOOK) => {}
+                () = sleep(LOCK_RETRY) => {}
                 () = caller.cancel.cancelled() => return Err(PackageError::Cancelled),
             }
         }
     }
 
-    /// Runs the installer until it succeeds, or has said why not.
+    /// Runs the installer, and explains its failure.
     async fn fetch(
         &self,
-        ready: &Ready,
+        installer: &Installer,
         package: &PackageName,
-        before: &[Dist],
+        before: &[PackageInfo],
         others: BTreeMap<String, String>,
-        caller: Caller<'_>,
-    ) -> Result<Ran, PackageError> {
-        let constraints = constraints(&ready.tool, package, before);
-        let runs_scripts = self.0.machine.settings.packages.install_scripts;
-        let mut wish = Wish {
+        caller: InstallCaller<'_>,
+    ) -> Result<InstallerResult, PackageError> {
+        let constraints = make_constraints(&installer.tool, package, before);
+        let runs_scripts = self.0.resources.settings.packages.install_scripts;
+        let mut request = InstallRequest {
             package,
             others: others.into_values().collect(),
             is_constrained: constraints.is_some(),
             runs_scripts,
-            source: &ready.source,
+            source: &installer.source,
         };
-        let mut ran = ready.run(&self.0.machine, &wish, constraints, caller).await?;
-        let is_stuck = |ran: &Ran| {
-            let failure = ready.tool.failure(&ran.said, package);
-            !ran.is_success && matches!(failure, Failure::Conflict | Failure::NoVersion)
+        let mut result = installer.run(&self.0.resources, &request, constraints, caller).await?;
+        let is_stuck = |result: &InstallerResult| {
+            let failure = installer.tool.classify_failure(&result.output, package);
+            !result.is_success
+                && matches!(failure, InstallFailure::Conflict | InstallFailure::NoVersion)
         };
-        if wish.is_constrained && is_stuck(&ran) {
-            // What is there already has to give way, as it does everywhere else.
-            wish.is_constrained = false;
-            ran = ready.run(&self.0.machine, &wish, None, caller).await?;
+        if request.is_constrained && is_stuck(&result) {
+            // Without constraints, installed packages may be upgraded, as with a plain pip.
+            request.is_constrained = false;
+            result = installer.run(&self.0.resources, &request, None, caller).await?;
         }
-        if ran.is_success {
-            return Ok(ran);
+        if result.is_success {
+            return Ok(result);
         }
-        Err(explain::explain(&self.0.machine, ready, &wish, &ran, caller).await)
+        Err(explain::explain(&self.0.resources, installer, &request, &result, caller).await)
     }
 }
 
-/// What an installer has left, on its way to where guests see it.
-struct Kept {
-    folder: Folder,
-    lock: Lock,
-    ran: Ran,
-    before: Vec<Dist>,
+/// The files of a finished install, on their way to the packages folder.
+struct FinishedInstall {
+    folder: PackagesFolder,
+    lock: FolderLock,
+    result: InstallerResult,
+    before: Vec<PackageInfo>,
     others: BTreeMap<String, String>,
     package: PackageName,
 }
 
-impl Kept {
-    fn put(self, tool: &Tool, settings: &Settings) -> Result<Installed, PackageError> {
-        let Kept { folder, lock, ran, before, mut others, package } = self;
-        let (language, from) = (package.language(), ran.left(tool.leaves()));
-        let found = metadata::installed(language, &from);
+impl FinishedInstall {
+    fn publish(self, tool: &InstallerKind, settings: &Settings) -> Result<Installed, PackageError> {
+        let FinishedInstall { folder, lock, result, before, mut others, package } = self;
+        let (language, from) = (package.language(), result.path_of(tool.output_dir()));
+        let found = metadata::list_installed(language, &from);
         let own = found.iter().find(|dist| dist.key == package.key()).cloned();
         let Some(own) = own else {
             let said = "the installer left no package of this name".to_owned();
             return Err(PackageError::Failed { package: package.name().to_owned(), said });
         };
-        let is_new = |dist: &&Dist| {
-            let is_same = |old: &Dist| old.key == dist.key && old.version == dist.version;
+        let is_new = |dist: &&PackageInfo| {
+            let is_same = |old: &PackageInfo| old.key == dist.key && old.version == dist.version;
             !before.iter().any(is_same)
         };
-        // THREAT[PKG-4]: a list holds for what came along, too.
-        let judge = |dists: &[Dist]| {
-            let name = |dist: &&Dist| PackageName::parse(language, &dist.name);
-            let is_denied = |dist: &&Dist| name(dist).is_ok_and(|name| settings.denies(&name));
+        // THREAT[PKG-4]: the deny list applies to dependencies, too.
+        let judge = |dists: &[PackageInfo]| {
+            let name = |dist: &&PackageInfo| PackageName::parse(language, &dist.name);
+            let is_denied =
+                |dist: &&PackageInfo| name(dist).is_ok_and(|name| settings.denies(&name));
             match dists.iter().filter(is_new).find(is_denied) {
                 Some(dist) => Err(TreeError::Denied(dist.name.clone())),
                 None => Ok(()),
@@ -316,24 +330,24 @@ impl Kept {
         let again = PackageName::parse(language, &exact).map_or(own.name.clone(), |_| exact);
         others.insert(package.key(), again);
         let is_whole = language == Language::Node;
-        let put = Put {
-            bounds: Bounds { bytes: settings.max_bytes, files: MAX_FILES },
+        let plan = PublishPlan {
+            bounds: TreeLimits { bytes: settings.max_bytes, files: MAX_FILES },
             is_whole,
             wanted: is_whole.then_some(&others),
             judge: &judge,
         };
-        folder.put(language, &from, &put).map_err(|error| match error {
+        folder.publish(language, &from, &plan).map_err(|error| match error {
             TreeError::TooBig => PackageError::TooBig { max_mib: settings.max_bytes >> 20 },
             TreeError::Denied(name) => PackageError::Denied {
                 package: package.name().to_owned(),
                 why: format!("it brings {name} along, which `packages.deny` in config.toml names"),
             },
-            TreeError::Io(source) => unkept(&folder, source),
+            TreeError::Io(source) => folder_error(&folder, source),
         })?;
         drop(lock);
         let also = found.iter().filter(is_new).filter(|dist| dist.key != own.key);
         let also = also.map(|dist| (dist.name.clone(), dist.version.clone())).collect();
-        let mut output = tail(&ran.said.text());
+        let mut output = last_output(&result.output.text());
         let scripted = found.iter().filter(|dist| metadata::has_scripts(&from, dist));
         let scripted: Vec<&str> = scripted.map(|dist| dist.name.as_str()).collect();
         if is_whole && !settings.install_scripts && !scripted.is_empty() {
@@ -347,20 +361,24 @@ impl Kept {
     }
 }
 
-/// The npm packages that were asked for before: they are there afterwards, too.
-fn others(folder: &Folder, package: &PackageName) -> BTreeMap<String, String> {
+/// Returns the npm packages that were installed on request before and have to be kept.
+fn other_requests(folder: &PackagesFolder, package: &PackageName) -> BTreeMap<String, String> {
     if package.language() != Language::Node {
         return BTreeMap::new();
     }
     let is_other = |(name, text): &(String, String)| {
         *name != package.key() && PackageName::parse(Language::Node, text).is_ok()
     };
-    folder.wanted().into_iter().filter(is_other).collect()
+    folder.read_requested().into_iter().filter(is_other).collect()
 }
 
-/// The versions that are there: a package that comes along stays what others have it as.
-fn constraints(tool: &Tool, package: &PackageName, before: &[Dist]) -> Option<String> {
-    if matches!(tool, Tool::Npm { .. }) {
+/// Returns the installed versions as constraints, so that a dependency keeps its version.
+fn make_constraints(
+    tool: &InstallerKind,
+    package: &PackageName,
+    before: &[PackageInfo],
+) -> Option<String> {
+    if matches!(tool, InstallerKind::Npm { .. }) {
         return None;
     }
     let fixed = before.iter().filter(|dist| dist.key != package.key());
@@ -370,13 +388,13 @@ fn constraints(tool: &Tool, package: &PackageName, before: &[Dist]) -> Option<St
     (!text.is_empty() && text.len() <= CONSTRAINTS_BYTES).then_some(text)
 }
 
-fn tail(text: &str) -> String {
+fn last_output(text: &str) -> String {
     let from = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT_BYTES));
-    let kept = text.get(from..).unwrap_or_default();
+    let end = text.get(from..).unwrap_or_default();
     let is_shown = |c: &char| !c.is_control() || *c == '\n' || *c == '\t';
-    kept.chars().filter(is_shown).collect()
+    end.chars().filter(is_shown).collect()
 }
 
-fn unkept(folder: &Folder, cause: io::Error) -> PackageError {
+fn folder_error(folder: &PackagesFolder, cause: io::Error) -> PackageError {
     PackageError::Keep { place: folder.to_string(), cause }
 }

@@ -1,4 +1,4 @@
-//! Slots of one engine that wait for guests.
+//! The pool of waiting slots of one engine.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,43 +10,43 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
 use crate::engine::Engine;
-use crate::memory::Guard;
-use crate::slot::{Busy, Slot};
-use crate::zygote::{Zygote, blocking};
+use crate::memory::MemoryGuard;
+use crate::slot::{BusySlot, Slot};
+use crate::zygote::{Zygote, run_blocking};
 use crate::{ExecError, Settings};
 
-/// How long a slot beyond the warm ones waits for a guest.
+/// How long a slot beyond the warm ones stays open without a guest.
 const LINGER: Duration = Duration::from_secs(10);
 
-/// What all pools share.
-pub(crate) struct Machine {
+/// State that all pools share.
+pub(crate) struct HostResources {
     pub(crate) settings: Settings,
     cgroups: OnceCell<Result<Cgroups, Missing>>,
     mounter: OnceCell<Arc<Mounter>>,
-    /// Ends guests that hold too much memory.
-    pub(crate) guard: Guard,
-    /// No worker is wanted any more.
+    /// Kills guests that hold too much memory.
+    pub(crate) guard: MemoryGuard,
+    /// Set at shutdown: a slot that cannot be refilled is then no error.
     is_closed: AtomicBool,
 }
 
 pub(crate) struct Pool {
     engine: Engine,
-    machine: Arc<Machine>,
-    /// Replaced by an empty one when the zygote has failed.
+    resources: Arc<HostResources>,
+    /// Replaced by an empty cell when the zygote has failed.
     zygote: Mutex<Arc<OnceCell<Zygote>>>,
-    /// Each with the time it began to wait. The one that has waited longest is used first: a new
+    /// Each slot with the time it became idle. The longest idle slot is used first, because a new
     /// one may still be warming up.
     idle: Mutex<VecDeque<(Slot, Instant)>>,
     is_trimming: AtomicBool,
-    /// Counts the renewals; slots of an earlier time are not used again.
-    time: AtomicU64,
+    /// Incremented by `renew`. Slots of an earlier generation are not reused.
+    generation: AtomicU64,
 }
 
-impl Machine {
-    pub(crate) fn new(settings: Settings) -> Machine {
+impl HostResources {
+    pub(crate) fn new(settings: Settings) -> HostResources {
         let (cgroups, mounter) = (OnceCell::new(), OnceCell::new());
         let is_closed = AtomicBool::new(false);
-        Machine { settings, cgroups, mounter, guard: Guard::default(), is_closed }
+        HostResources { settings, cgroups, mounter, guard: MemoryGuard::default(), is_closed }
     }
 
     pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
@@ -60,7 +60,7 @@ impl Machine {
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
     }
 
-    /// Removes the cgroups, if there are any, and ends what is in them.
+    /// Removes the cgroups, if there are any, and kills the processes in them.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
         if let Some(Ok(cgroups)) = self.cgroups.get() {
@@ -72,41 +72,41 @@ impl Machine {
     pub(crate) async fn mounter(&self) -> Result<Arc<Mounter>, ExecError> {
         let start = || async {
             let (program, role) = (self.settings.program.clone(), self.settings.mounter_role);
-            blocking(move || Ok(Arc::new(Mounter::start(&program, role)?))).await
+            run_blocking(move || Ok(Arc::new(Mounter::start(&program, role)?))).await
         };
         self.mounter.get_or_try_init(start).await.cloned()
     }
 }
 
 impl Pool {
-    pub(crate) fn new(engine: Engine, machine: Arc<Machine>) -> Pool {
+    pub(crate) fn new(engine: Engine, resources: Arc<HostResources>) -> Pool {
         let (zygote, idle) = (Mutex::default(), Mutex::default());
         Pool {
             engine,
-            machine,
+            resources,
             zygote,
             idle,
             is_trimming: AtomicBool::new(false),
-            time: AtomicU64::new(0),
+            generation: AtomicU64::new(0),
         }
     }
 
     pub(crate) async fn warm(self: &Arc<Self>) -> Result<(), ExecError> {
-        while self.idle().len() < self.warm_slots() {
+        while self.lock_idle().len() < self.warm_slots() {
             let slot = self.open().await?;
             self.keep(slot);
         }
         Ok(())
     }
 
-    /// Sessions have no permit: they are counted elsewhere.
-    pub(crate) fn hold(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Hold {
-        Hold { pool: Arc::clone(self), _permit: permit }
+    /// Sessions pass no permit: the server bounds their number itself.
+    pub(crate) fn lease(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> PoolLease {
+        PoolLease { pool: Arc::clone(self), _permit: permit }
     }
 
-    pub(crate) async fn slot(&self) -> Result<Slot, ExecError> {
+    pub(crate) async fn take_slot(&self) -> Result<Slot, ExecError> {
         loop {
-            let waiting = self.idle().pop_front();
+            let waiting = self.lock_idle().pop_front();
             match waiting.map(|(slot, _)| slot) {
                 Some(slot) if slot.is_alive() => return Ok(slot),
                 Some(dead) => drop(dead),
@@ -115,19 +115,19 @@ impl Pool {
         }
     }
 
-    /// What guests find in their room has changed: the next ones get new rooms.
+    /// Drops the zygote and all idle slots, because the rootfs that guests get has changed.
     pub(crate) fn renew(&self) {
-        self.time.fetch_add(1, Ordering::Relaxed);
+        self.generation.fetch_add(1, Ordering::Relaxed);
         *lock(&self.zygote) = Arc::default();
-        let old = std::mem::take(&mut *self.idle());
+        let old = std::mem::take(&mut *self.lock_idle());
         drop(old);
     }
 
     pub(crate) fn keep(self: &Arc<Self>, slot: Slot) {
-        if slot.time() != self.time.load(Ordering::Relaxed) {
+        if slot.generation() != self.generation.load(Ordering::Relaxed) {
             return;
         }
-        let mut idle = self.idle();
+        let mut idle = self.lock_idle();
         idle.push_back((slot, Instant::now()));
         let is_many = idle.len() > self.warm_slots();
         drop(idle);
@@ -138,11 +138,11 @@ impl Pool {
 
     async fn open(&self) -> Result<Slot, ExecError> {
         let begun = Instant::now();
-        let time = self.time.load(Ordering::Relaxed);
+        let generation = self.generation.load(Ordering::Relaxed);
         let zygote = lock(&self.zygote).clone();
-        let opened = self.open_in(&zygote).await.map(|slot| slot.of(time));
+        let opened = self.open_in(&zygote).await.map(|slot| slot.with_generation(generation));
         if let Err(ExecError::Start(_)) = &opened {
-            // Whatever is wrong with it, the next one is a new one.
+            // A zygote that failed is replaced, whatever the cause.
             let mut current = lock(&self.zygote);
             if Arc::ptr_eq(&current, &zygote) {
                 *current = Arc::default();
@@ -154,67 +154,68 @@ impl Pool {
     }
 
     async fn open_in(&self, zygote: &OnceCell<Zygote>) -> Result<Slot, ExecError> {
-        let settings = &self.machine.settings;
-        let cgroups = self.machine.cgroups().await;
+        let settings = &self.resources.settings;
+        let cgroups = self.resources.cgroups().await;
         let start = || Zygote::start(self.engine, settings, cgroups.is_ok());
         let zygote = zygote.get_or_try_init(start).await?;
-        self.machine.guard.start()?;
+        self.resources.guard.start()?;
         Slot::open(zygote, settings.limits, cgroups).await
     }
 
     fn warm_slots(&self) -> usize {
-        self.engine.warm(self.machine.settings.warm)
+        self.engine.warm(self.resources.settings.warm)
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<(Slot, Instant)>> {
+    fn lock_idle(&self) -> MutexGuard<'_, VecDeque<(Slot, Instant)>> {
         lock(&self.idle)
     }
 }
 
-/// A run's place among all guests, and the pool that its slot goes back to.
-pub(crate) struct Hold {
+/// A run's permit, and the pool that its slot returns to.
+pub(crate) struct PoolLease {
     pool: Arc<Pool>,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Hold {
-    pub(crate) fn machine(&self) -> &Arc<Machine> {
-        &self.pool.machine
+impl PoolLease {
+    pub(crate) fn resources(&self) -> &Arc<HostResources> {
+        &self.pool.resources
     }
 
-    pub(crate) fn guard(&self) -> &Guard {
-        &self.pool.machine.guard
+    pub(crate) fn guard(&self) -> &MemoryGuard {
+        &self.pool.resources.guard
     }
 
-    /// Puts a fresh worker into the slot, off the path of the answer.
+    /// Puts a fresh worker into the slot, in the background, so that the reply does not wait for
+    /// it.
     ///
-    /// THREAT[LEAK-1]: what is given back is the slot; the worker was one guest's and is dead.
-    pub(crate) fn give_back(&self, busy: Busy) {
+    /// THREAT[LEAK-1]: only the slot is reused; the worker served one guest and is dead.
+    pub(crate) fn give_back(&self, busy: BusySlot) {
         let pool = Arc::clone(&self.pool);
-        // Ends by itself: every step of it is bounded.
+        // Not awaited: every step of the refill has a timeout.
         tokio::spawn(async move {
             match busy.refill().await {
                 Ok(slot) => pool.keep(slot),
-                Err(_) if pool.machine.is_closed.load(Ordering::Relaxed) => {}
-                Err(error) => tracing::warn!(%error, "a slot could not be filled again"),
+                Err(_) if pool.resources.is_closed.load(Ordering::Relaxed) => {}
+                Err(error) => tracing::warn!(%error, "cannot refill a worker slot"),
             }
         });
     }
 }
 
-/// Nothing under these locks can be left half done.
+/// Ignores poisoning: no critical section here can leave the data half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// After a rush, closes the slots that nobody has needed for a while. Ends when only the warm
-/// ones are left, or the pool is gone.
+/// Closes the slots that have been idle for a while after a burst. Ends when only the warm slots
+/// are left, or when the pool is dropped.
 async fn trim(pool: Weak<Pool>) {
     loop {
         tokio::time::sleep(LINGER).await;
         let Some(pool) = pool.upgrade() else { return };
         let warm = pool.warm_slots();
-        let mut idle = pool.idle();
+        let mut idle = pool.lock_idle();
         let many = idle.len().saturating_sub(warm);
         let old = idle.iter().take(many).take_while(|(_, since)| since.elapsed() >= LINGER).count();
         let closed: Vec<_> = idle.drain(..old).collect();

@@ -1,4 +1,4 @@
-//! Workers for programs: how one is made, and what the host holds of it.
+//! Workers for programs (Python, Bash, Node): how they are made, and what the host holds of them.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -15,77 +15,79 @@ use tokio::net::{UnixDatagram, UnixStream};
 use tokio::time::timeout;
 
 use crate::ExecError;
-use crate::memory::Meter;
+use crate::memory::MemoryMeter;
 use crate::nursery::Nursery;
-use crate::output::Output;
+use crate::output::OutputPipe;
 use crate::slot::{
-    Furnishing, Handles, Keeper, NotMounted, Purpose, STEP, Worker, babble, timed_out,
+    Keeper, KillOnDrop, MountError, STEP, Worker, WorkerOptions, WorkerPurpose, protocol_error,
+    timeout_error,
 };
 
-/// How long an interpreter may take to start.
+/// Timeout for an interpreter to start.
 const READY: Duration = Duration::from_secs(30);
 
-/// How the workers of a slot are made.
-pub(crate) struct Programs {
+/// Makes the workers of a slot.
+pub(crate) struct ProgramLauncher {
     first: First,
 }
 
-/// What the host holds of a worker for programs, beside the guest's socket.
-pub(crate) struct Home {
-    pub(crate) init: Init,
-    pub(crate) out: Output,
-    pub(crate) err: Output,
-    /// The directory that the guest works in. It outlives the worker.
+/// The host's handles of a worker for programs, besides the guest's socket.
+pub(crate) struct ProgramWorker {
+    pub(crate) init: InitLink,
+    pub(crate) out: OutputPipe,
+    pub(crate) err: OutputPipe,
+    /// The guest's working directory. It outlives the worker.
     pub(crate) workspace: OwnedFd,
-    /// The guest's first process, where it is to be interrupted by itself and not by init.
+    /// The guest's first process, if the host interrupts it directly and not through init.
     pub(crate) guest: Option<OwnedFd>,
-    /// Where a guest that fetches asks us to.
+    /// The socket on which a guest that installs packages connects to the proxy.
     pub(crate) listener: Option<OwnedFd>,
-    /// What a process that entered from outside has used.
+    /// The usage of a process that entered the worker from outside.
     pub(crate) used: Option<Exit>,
-    pub(crate) meter: Arc<Meter>,
-    /// Where the worker can be given a directory of the user's; `None` for a guest that fetches.
-    entrance: Option<Entrance>,
+    pub(crate) meter: Arc<MemoryMeter>,
+    /// Where a user's directory can be mounted; `None` for a guest that installs packages.
+    mount_handles: Option<MountHandles>,
     /// The worker's overlay, if it has one.
-    overlay: Option<Mounted>,
-    /// The directory that holds the upper layers of the overlay, `upper-0` and its successors.
-    /// They outlive the worker.
+    overlay: Option<MountedOverlay>,
+    /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
+    /// worker.
     pub(crate) layers: Option<OwnedFd>,
 }
 
-/// What a keeper needs to mount something in a worker.
-struct Entrance {
+/// The descriptors that a keeper needs to mount something in a worker.
+struct MountHandles {
     user: OwnedFd,
     mounts: OwnedFd,
-    place: OwnedFd,
+    /// The mount point for the directory's real path.
+    real_path_target: OwnedFd,
 }
 
-/// An overlay as a worker has it.
-struct Mounted {
+/// The overlay of a worker.
+struct MountedOverlay {
     overlay: Overlay,
-    /// The mount namespace in which its layers are mounted.
+    /// The mount namespace in which the layers are mounted.
     stage: OwnedFd,
     is_at_real_path: bool,
 }
 
-/// The way to a worker's first process.
-pub(crate) struct Init {
+/// The connection to a worker's init.
+pub(crate) struct InitLink {
     socket: UnixDatagram,
-    /// Heard while something else was looked for.
+    /// The end of the guest, if it was received while waiting for something else.
     ended: Option<i32>,
 }
 
-/// What a worker's first process says of its guest.
-pub(crate) enum GuestNews {
-    /// The first process of the guest has ended; its wait status.
+/// A message of init about its guest.
+pub(crate) enum InitEvent {
+    /// The guest's first process has exited with this wait status.
     Ended(i32),
-    /// The output and error of a cell that begins.
-    Streams(Output, Output),
+    /// The stdout and stderr of a cell that starts.
+    Streams(OutputPipe, OutputPipe),
 }
 
-impl Programs {
-    pub(crate) fn new(first: First) -> Programs {
-        Programs { first }
+impl ProgramLauncher {
+    pub(crate) fn new(first: First) -> ProgramLauncher {
+        ProgramLauncher { first }
     }
 
     pub(crate) async fn spawn(
@@ -93,53 +95,55 @@ impl Programs {
         keeper: &Keeper,
         nursery: Option<&Nursery>,
         gauge: Option<MemoryGauge>,
-        furnishing: Furnishing,
+        options: WorkerOptions,
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-        if furnishing.purpose == Purpose::Session {
+        if options.purpose == WorkerPurpose::Session {
             codexec_sandbox::tell_speakers(&ours)?;
         }
         let (out_sender, out) = pipe::pipe()?;
         let (err_sender, err) = pipe::pipe()?;
-        // The guest's own ends block as anybody's standard output does.
+        // The guest's ends block, like ordinary stdio.
         let theirs: [OwnedFd; 3] =
             [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
         let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
-        let Furnishing { purpose, mounts } = furnishing;
+        let WorkerOptions { purpose, mounts } = options;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
         fds.extend(mounts.iter().map(OwnedFd::as_fd));
-        let is_session = purpose == Purpose::Session;
+        let is_session = purpose == WorkerPurpose::Session;
         let program = Program { first: self.first.clone(), mounts: targets, is_session };
-        let asked = ToKeeper::Program(program);
-        let handles = keeper.ask_for_worker(&asked, &fds).await?;
+        let request = ToKeeper::Program(program);
+        let handles = keeper.request_worker(&request, &fds).await?;
         let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
-        let mut init = Init { socket: UnixDatagram::from_std(handles.packets()?)?, ended: None };
-        let handles = Handles::new(handles);
-        let mut shown = init.ready().await?.into_iter();
-        let workspace = shown.next().ok_or_else(babble)?;
-        let disk = shown.next().ok_or_else(babble)?;
+        let mut init =
+            InitLink { socket: UnixDatagram::from_std(handles.packets()?)?, ended: None };
+        let handles = KillOnDrop::new(handles);
+        let mut handed_over = init.wait_until_ready().await?.into_iter();
+        let workspace = handed_over.next().ok_or_else(protocol_error)?;
+        let disk = handed_over.next().ok_or_else(protocol_error)?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let (out, err) = (Output::new(out)?, Output::new(err)?);
+        let (out, err) = (OutputPipe::new(out)?, OutputPipe::new(err)?);
         let is_fetching = matches!(self.first, First::Fetches(_));
-        let listener = if is_fetching { shown.next() } else { None };
-        let entrance = match (is_fetching, shown.next(), shown.next(), shown.next()) {
-            (false, Some(user), Some(mounts), Some(place)) => {
-                Some(Entrance { user, mounts, place })
-            }
-            _ => None,
-        };
+        let listener = if is_fetching { handed_over.next() } else { None };
+        let mount_handles =
+            match (is_fetching, handed_over.next(), handed_over.next(), handed_over.next()) {
+                (false, Some(user), Some(mounts), Some(real_path_target)) => {
+                    Some(MountHandles { user, mounts, real_path_target })
+                }
+                _ => None,
+            };
         let mut guest = None;
         if let Some(nursery) = nursery {
-            let namespaces: Vec<OwnedFd> = shown.collect();
-            let born =
+            let namespaces: Vec<OwnedFd> = handed_over.collect();
+            let guest_process =
                 nursery.fork(purpose, own, &namespaces).await?.map_err(ExecError::Sandbox)?;
-            roots.extend(born.pid());
-            guest = is_session.then_some(born.pidfd);
+            roots.extend(guest_process.pid());
+            guest = is_session.then_some(guest_process.pidfd);
         }
-        let meter = Arc::new(Meter::new(gauge, roots.clone(), disk));
-        let home = Home {
+        let meter = Arc::new(MemoryMeter::new(gauge, roots.clone(), disk));
+        let program = ProgramWorker {
             init,
             out,
             err,
@@ -148,77 +152,78 @@ impl Programs {
             listener,
             used: None,
             meter,
-            entrance,
+            mount_handles,
             overlay: None,
             layers: None,
         };
-        let mut worker = Worker { socket, handles, home: Some(home), roots };
-        // Nobody but the guest holds its ends now, so its end is seen.
+        let mut worker = Worker { socket, handles, program: Some(program), roots };
+        // Only the guest holds its ends now, so the host sees end of file when it exits.
         drop(theirs);
-        if self.says_when_ready() {
-            timeout(READY, worker.walls()).await.map_err(|_| timed_out())??;
+        if self.reports_ready() {
+            timeout(READY, worker.wait_until_confined()).await.map_err(|_| timeout_error())??;
         }
         Ok(worker)
     }
 
-    /// A warm interpreter and Node say when they wait for code; what they hold by then is not the
-    /// guest's. Other programs start with the code.
-    fn says_when_ready(&self) -> bool {
+    /// True for a warm interpreter and for Node, which report when they wait for code; memory that
+    /// they hold by then is not the guest's. Other programs start together with their code.
+    fn reports_ready(&self) -> bool {
         matches!(self.first, First::Enters | First::Started(_))
     }
 }
 
-impl Home {
-    /// The user and the mount namespace of a guest that something can be attached for.
+impl ProgramWorker {
+    /// Returns the user and the mount namespace of a guest in which something can be mounted.
     pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
-        let Entrance { user, mounts, .. } = self.entrance.as_ref()?;
+        let MountHandles { user, mounts, .. } = self.mount_handles.as_ref()?;
         Some(user.try_clone().and_then(|user| Ok((user, mounts.try_clone()?))))
     }
 
-    /// Has the keeper show the living worker this directory, at `/box/work` and at its real path.
-    /// `lower` is its mount. Once in a worker's life.
+    /// Has the keeper mount this directory in the running worker, at `/box/work` and at its real
+    /// path. `lower` is the directory's mount. Works once for each worker.
     pub(crate) async fn mount(
         &mut self,
         keeper: &Keeper,
         overlay: Overlay,
         lower: OwnedFd,
-    ) -> Result<(), NotMounted> {
-        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
-        let fds = [&entrance.user, &entrance.mounts, &lower, &entrance.place];
+    ) -> Result<(), MountError> {
+        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let fds =
+            [&mount_handles.user, &mount_handles.mounts, &lower, &mount_handles.real_path_target];
         let request = OverlayRequest { overlay: overlay.clone(), renewal: None };
-        let (is_at_real_path, beside) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
-        let mut beside = beside.into_iter();
-        let stage = beside.next().ok_or_else(babble)?;
-        self.layers = beside.next();
+        let (is_at_real_path, fds) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
+        let mut fds = fds.into_iter();
+        let stage = fds.next().ok_or_else(protocol_error)?;
+        self.layers = fds.next();
         if let Some(layers) = &self.layers {
             self.meter.add_disk(layers.try_clone()?);
         }
-        self.overlay = Some(Mounted { overlay, stage, is_at_real_path });
+        self.overlay = Some(MountedOverlay { overlay, stage, is_at_real_path });
         Ok(())
     }
 
-    /// Replaces the worker's overlay by one with the upper layer `upper-<generation>`, which is
-    /// made unless it is there, over `lower`.
+    /// Replaces the worker's overlay by one over `lower` with the upper layer `upper-<generation>`,
+    /// which is created if missing.
     ///
-    /// After an error the two paths of the directory may show different layers: the worker must
+    /// After an error the two paths of the directory may show different layers, so the worker must
     /// not be used again.
     pub(crate) async fn renew(
         &self,
         keeper: &Keeper,
         generation: u32,
         lower: OwnedFd,
-    ) -> Result<(), NotMounted> {
-        let entrance = self.entrance.as_ref().ok_or_else(babble)?;
-        let mounted = self.overlay.as_ref().ok_or_else(babble)?;
-        let fds = [&entrance.user, &entrance.mounts, &lower, &mounted.stage];
+    ) -> Result<(), MountError> {
+        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let mounted = self.overlay.as_ref().ok_or_else(protocol_error)?;
+        let fds = [&mount_handles.user, &mount_handles.mounts, &lower, &mounted.stage];
         let is_at_real_path = mounted.is_at_real_path;
         let renewal = Some(OverlayRenewal { generation, is_at_real_path });
         let request = OverlayRequest { overlay: mounted.overlay.clone(), renewal };
         keeper.mount(request, fds.map(OwnedFd::as_fd)).await.map(drop)
     }
 
-    /// Tells the guest to stop what it does. It may not listen.
-    pub(crate) fn interrupt(&self, handles: &Handles) {
+    /// Sends the guest an interrupt, which it may ignore.
+    pub(crate) fn interrupt(&self, handles: &KillOnDrop) {
         match &self.guest {
             Some(guest) => codexec_sandbox::interrupt(guest),
             None => handles.interrupt(),
@@ -226,52 +231,52 @@ impl Home {
     }
 }
 
-impl Init {
-    /// Waits for what init says next. Cancel-safe.
-    pub(crate) async fn news(&mut self) -> io::Result<GuestNews> {
+impl InitLink {
+    /// Waits for the next message of init. Cancel-safe.
+    pub(crate) async fn next_event(&mut self) -> io::Result<InitEvent> {
         if let Some(status) = self.ended.take() {
-            return Ok(GuestNews::Ended(status));
+            return Ok(InitEvent::Ended(status));
         }
-        let (said, fds) = self.hears().await?;
-        news(&said, fds)
+        let (message, fds) = self.receive().await?;
+        decode_event(&message, fds)
     }
 
-    /// The output of the cell that has begun, if it is here and has not been heard of. Does not
-    /// wait, and does not ask the runtime, which may know of it later.
-    pub(crate) fn waiting_streams(&mut self) -> Option<(Output, Output)> {
-        let (said, fds) = FromInit::receive(&self.socket).ok()??;
-        match news(&said, fds).ok()? {
-            GuestNews::Streams(out, err) => Some((out, err)),
-            GuestNews::Ended(status) => {
+    /// Returns the output pipes of the current cell if they have arrived. Does not wait, and reads
+    /// the socket directly, because the runtime's readiness state may be stale.
+    pub(crate) fn try_take_streams(&mut self) -> Option<(OutputPipe, OutputPipe)> {
+        let (message, fds) = FromInit::receive(&self.socket).ok()??;
+        match decode_event(&message, fds).ok()? {
+            InitEvent::Streams(out, err) => Some((out, err)),
+            InitEvent::Ended(status) => {
                 self.ended = Some(status);
                 None
             }
         }
     }
 
-    async fn ready(&mut self) -> Result<Vec<OwnedFd>, ExecError> {
-        match timeout(STEP, self.hears()).await.map_err(|_| timed_out())?? {
+    async fn wait_until_ready(&mut self) -> Result<Vec<OwnedFd>, ExecError> {
+        match timeout(STEP, self.receive()).await.map_err(|_| timeout_error())?? {
             (FromInit::Ready, fds) => Ok(fds),
             (FromInit::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
-            (FromInit::Ended { .. } | FromInit::Streams, _) => Err(babble()),
+            (FromInit::Ended { .. } | FromInit::Streams, _) => Err(protocol_error()),
         }
     }
 
-    async fn hears(&self) -> io::Result<(FromInit, Vec<OwnedFd>)> {
+    async fn receive(&self) -> io::Result<(FromInit, Vec<OwnedFd>)> {
         let receive = || FromInit::receive(&self.socket);
-        let heard = self.socket.async_io(Interest::READABLE, receive).await?;
-        heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let received = self.socket.async_io(Interest::READABLE, receive).await?;
+        received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
-fn news(said: &FromInit, fds: Vec<OwnedFd>) -> io::Result<GuestNews> {
+fn decode_event(message: &FromInit, fds: Vec<OwnedFd>) -> io::Result<InitEvent> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidData);
-    match said {
-        FromInit::Ended { status } => Ok(GuestNews::Ended(*status)),
+    match message {
+        FromInit::Ended { status } => Ok(InitEvent::Ended(*status)),
         FromInit::Streams => {
             let [out, err] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| invalid())?;
-            let open = |fd| Output::new(pipe::Receiver::from_owned_fd(fd)?);
-            Ok(GuestNews::Streams(open(out)?, open(err)?))
+            let open = |fd| OutputPipe::new(pipe::Receiver::from_owned_fd(fd)?);
+            Ok(InitEvent::Streams(open(out)?, open(err)?))
         }
         FromInit::Ready | FromInit::Broken(_) => Err(invalid()),
     }

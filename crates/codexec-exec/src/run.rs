@@ -1,10 +1,10 @@
 mod cell;
 mod death;
 mod directory;
-mod earlier;
+mod earlier_output;
 mod idle;
-mod over;
 mod renewal;
+mod session_end;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
@@ -18,74 +18,74 @@ use codexec_types::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use self::cell::Kept;
-use self::earlier::Earlier;
+use self::cell::SessionState;
+use self::earlier_output::EarlierOutputs;
 use crate::clock::Clock;
+use crate::evidence::Claim;
 use crate::files::WorkspaceFiles;
-use crate::judge::Claim;
-use crate::memory::Guarded;
-use crate::output::{Output, written};
-use crate::pool::{Hold, Machine};
-use crate::program::{GuestNews, Home};
-use crate::slot::{Busy, Handles, Slot, Worker};
+use crate::frames::{FrameInbox, FrameOutbox, FrameSource, ReceivedFrame};
+use crate::memory::GuardHandle;
+use crate::output::{OutputPipe, read_either};
+use crate::pool::{HostResources, PoolLease};
+use crate::process_tree::{TreeUsage, TreeWatch};
+use crate::program::{InitEvent, ProgramWorker};
+use crate::slot::{BusySlot, KillOnDrop, Slot, Worker};
 use crate::user_dir::UserDir;
-use crate::watch::{Used, Watch};
-use crate::wire::{Inbox, Outbox, Received, Speaker};
 use crate::{files, zygote};
 
-pub use over::Over;
+pub use session_end::Over;
 
-/// One execution in flight, or a session with one cell at a time. Dropping it kills the worker and
-/// frees its slot: state whose end we did not see is never trusted again.
+/// One execution in flight, or a session with one cell at a time. Dropping a run kills the worker
+/// and frees its slot: a worker whose end was not observed is never reused.
 pub struct Run {
-    inbox: Inbox,
-    outbox: Outbox,
-    handles: Handles,
-    busy: Option<Busy>,
-    home: Option<Home>,
-    /// Process ids on the host from which all of the guest's processes descend.
+    inbox: FrameInbox,
+    outbox: FrameOutbox,
+    handles: KillOnDrop,
+    busy: Option<BusySlot>,
+    program: Option<ProgramWorker>,
+    /// Host process ids from which all of the guest's processes descend.
     roots: Vec<i32>,
     user_dir: Option<UserDir>,
-    hold: Hold,
+    lease: PoolLease,
     posture: Posture,
     language: Language,
     limits: Limits,
     clock: Clock,
-    next_look: Instant,
-    watch: Option<Watch>,
-    /// For programs: ends them when they hold too much memory.
-    guarded: Option<Guarded>,
+    next_check: Instant,
+    watch: Option<TreeWatch>,
+    /// For programs: kills the guest when it holds too much memory.
+    memory_guard: Option<GuardHandle>,
     output_bytes_left: u64,
     tool_calls_left: u32,
     questions_left: u32,
-    /// What each unanswered ask weighs.
+    /// The weight of each unanswered ask.
     unanswered: HashMap<u32, usize>,
     is_compiled: bool,
-    /// Whether the guest has closed its end.
-    is_mute: bool,
+    /// The guest has closed its end of the socket.
+    is_socket_closed: bool,
     claim: Option<Claim>,
-    state: State,
-    /// What was still on its way when the guest ended.
+    state: RunState,
+    /// Events that were still in flight when the guest ended.
     leftovers: VecDeque<Event>,
     limits_met: Vec<Limit>,
     usage: Usage,
-    /// For a session: what is there beside the cell that runs.
-    kept: Option<Kept>,
+    /// For a session: the state that outlives a cell.
+    session: Option<SessionState>,
 }
 
-enum State {
+enum RunState {
     Running,
-    /// Programs were asked to end, or a session to stop its cell; what they do now is not waited
-    /// for longer than this.
-    Asked(Outcome, Instant),
-    /// The worker has been killed, or has ended; its death has yet to be seen. With what was
-    /// decided before, or the wait status of the guest's first process.
+    /// Programs were asked to terminate, or a session to stop its cell. At the instant they are
+    /// killed.
+    Stopping(Outcome, Instant),
+    /// The worker was killed or has exited, but is not reaped yet. With the outcome that was
+    /// already decided, or the wait status of the guest's first process.
     Dying(Option<Outcome>, Option<i32>),
-    /// Nothing runs. A session may still be there, and take the next cell.
+    /// Nothing runs. A session may still be open and take the next cell.
     Ended(Outcome),
 }
 
-/// What an execution used, as the host saw it.
+/// The resources that an execution used, as measured by the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     pub tool_calls: u32,
@@ -93,19 +93,20 @@ pub struct Usage {
     pub peak_memory_bytes: u64,
 }
 
-/// Asks that go to no upstream are cheap, but not free.
+/// Limit of asks that need no upstream: they are cheap, but not free.
 const MAX_QUESTIONS: u32 = 10_000;
-/// The guest is not listened to while this much of what it wants is under way.
+/// The guest's socket is not read while this many asks are unanswered.
 const MAX_UNANSWERED: usize = 64;
-/// Of what its asks weigh: less than may wait for one server, so no guest alone fills that.
+/// Limit of the total weight of unanswered asks. Less than one server's queue holds, so that no
+/// single guest can fill that queue.
 const MAX_UNANSWERED_BYTES: usize = 4 << 20;
-/// More of a message about progress is not kept.
+/// Progress messages are cut to this length.
 const PROGRESS_BYTES: usize = 4 << 10;
 const MAX_OUTBOX_BYTES: usize = 32 << 20;
-/// How long programs that were asked to end may take.
+/// How long programs may take to terminate after they were asked to.
 const GRACE: Duration = Duration::from_millis(150);
-/// How often a tree of processes is looked at. Most guests have ended before the first time.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval between two measurements of a process tree. Most guests end before the first.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Run {
     pub(crate) fn new(
@@ -113,52 +114,52 @@ impl Run {
         limits: Limits,
         slot: Slot,
         user_dir: Option<UserDir>,
-        hold: Hold,
+        lease: PoolLease,
     ) -> Run {
         let (busy, worker) = slot.occupy();
-        let Worker { socket, handles, home, roots } = worker;
+        let Worker { socket, handles, program, roots } = worker;
         let (reader, writer) = socket.into_split();
-        let speaker = match (&home, job.is_session) {
-            (Some(home), true) => speaker(job.language, home, &roots),
-            _ => Speaker::Anybody,
+        let source = match (&program, job.is_session) {
+            (Some(program), true) => find_frame_source(job.language, program, &roots),
+            _ => FrameSource::AnyProcess,
         };
         let now = Instant::now();
-        let guard = |home: &Home| {
-            let meter = Arc::clone(&home.meter);
-            hold.guard().watch(meter, handles.worker(), limits.memory_bytes)
+        let guard = |program: &ProgramWorker| {
+            let meter = Arc::clone(&program.meter);
+            lease.guard().watch(meter, handles.shared(), limits.memory_bytes)
         };
         let mut run = Run {
-            guarded: home.as_ref().map(guard),
-            inbox: Inbox::new(reader, speaker),
-            outbox: Outbox::new(writer),
+            memory_guard: program.as_ref().map(guard),
+            inbox: FrameInbox::new(reader, source),
+            outbox: FrameOutbox::new(writer),
             handles,
             posture: busy.base.posture.clone(),
             busy: Some(busy),
-            is_compiled: home.is_some(),
-            home,
+            is_compiled: program.is_some(),
+            program,
             roots,
             user_dir,
-            hold,
+            lease,
             language: job.language,
             limits,
             clock: Clock::new(now + limits.wall),
-            next_look: now + LOOK,
+            next_check: now + CHECK_INTERVAL,
             watch: None,
             output_bytes_left: limits.output_bytes,
             tool_calls_left: limits.tool_calls,
             questions_left: MAX_QUESTIONS,
             unanswered: HashMap::new(),
-            is_mute: false,
+            is_socket_closed: false,
             claim: None,
-            state: State::Running,
+            state: RunState::Running,
             leftovers: VecDeque::new(),
             limits_met: Vec::new(),
             usage: Usage::default(),
-            kept: None,
+            session: None,
         };
         if job.is_session {
-            run.state = State::Ended(Outcome::Returned(Json::null()));
-            run.kept = Some(Kept::new(&run.roots));
+            run.state = RunState::Ended(Outcome::Returned(Json::null()));
+            run.session = Some(SessionState::new(&run.roots));
         }
         match ToGuest::Start(job).encode() {
             Ok(frame) => run.outbox.push(frame),
@@ -167,12 +168,12 @@ impl Run {
         run
     }
 
-    /// The next event. Cancel-safe, so it may stand in a `select!`. A limit that is hit ends
-    /// the run here, whatever the guest does.
+    /// Returns the next event. Cancel-safe, so it can be used in `select!`. Limits are enforced
+    /// here, whatever the guest does.
     pub async fn next(&mut self) -> Event {
         loop {
             match &self.state {
-                State::Running | State::Asked(..) => {
+                RunState::Running | RunState::Stopping(..) => {
                     if let Some(event) = self.leftovers.pop_front() {
                         return event;
                     }
@@ -180,8 +181,8 @@ impl Run {
                         return event;
                     }
                 }
-                State::Dying(..) => self.see_death().await,
-                State::Ended(outcome) => {
+                RunState::Dying(..) => self.wait_for_death().await,
+                RunState::Ended(outcome) => {
                     let ended = Event::Ended(outcome.clone());
                     return self.leftovers.pop_front().unwrap_or(ended);
                 }
@@ -189,7 +190,7 @@ impl Run {
         }
     }
 
-    /// Answers an ask. It is written while [`Run::next`] waits.
+    /// Queues the answer to an ask. It is written while [`Run::next`] waits.
     pub fn answer(&mut self, answer: Answer) {
         self.unanswered.remove(&answer.id);
         let id = answer.id;
@@ -202,25 +203,25 @@ impl Run {
         }
     }
 
-    /// The guest waits for a human: the time does not count until [`Run::go_on`].
+    /// Pauses the wall clock until [`Run::go_on`], because the guest waits for a human.
     pub fn wait(&mut self) {
-        self.clock.stop(Instant::now());
+        self.clock.pause(Instant::now());
     }
 
     pub fn go_on(&mut self) {
-        self.clock.go_on(Instant::now());
+        self.clock.resume(Instant::now());
     }
 
-    /// Kills the guest, or stops the cell of a session. [`Run::next`] then gives the end.
+    /// Kills the guest, or stops the cell of a session. [`Run::next`] then returns the end.
     pub fn cancel(&mut self) {
-        if let State::Running | State::Asked(..) = self.state {
+        if let RunState::Running | RunState::Stopping(..) = self.state {
             self.stop(Outcome::Cancelled);
         }
     }
 
-    /// Kills the guest without asking first, and with it the session whose cell it is.
+    /// Kills the guest at once, and with it the session if it is a cell.
     pub fn kill(&mut self) {
-        if let State::Running | State::Asked(..) = self.state {
+        if let RunState::Running | RunState::Stopping(..) = self.state {
             self.end(Outcome::Cancelled);
         }
     }
@@ -229,28 +230,28 @@ impl Run {
         self.usage
     }
 
-    /// What the guest did to the directory it worked in; only after the end. What is not the
-    /// user's own directory is gone then, so its files are copied to `keep`.
+    /// Returns what the guest changed in its directory; only after the end. Files in a temporary
+    /// workspace are copied to `keep`, because the workspace is deleted.
     ///
-    /// For a session, what has changed since the last cell.
+    /// For a session, these are the changes since the last cell.
     pub async fn changes(&mut self, keep: PathBuf) -> Changes {
-        if self.kept.is_some() {
+        if self.session.is_some() {
             return self.cell_changes(keep).await;
         }
-        // Our own engine's guests have no files, and wait for no thread.
-        let Some(home) = self.home.take() else { return Changes::default() };
+        // Guests of the built-in engine have no files, so no blocking thread is needed.
+        let Some(program) = self.program.take() else { return Changes::default() };
         let user_dir = self.user_dir.take();
         let look = move || {
-            Ok(match (user_dir, home.layers) {
+            Ok(match (user_dir, program.layers) {
                 (Some(mut dir), Some(layers)) => dir.commit(&layers, &keep),
                 (Some(_), None) => Changes::default(),
-                (None, _) => files::collect(home.workspace, &WorkspaceFiles::new(), &keep).0,
+                (None, _) => files::collect(program.workspace, &WorkspaceFiles::new(), &keep).0,
             })
         };
-        zygote::blocking(look).await.unwrap_or_default()
+        zygote::run_blocking(look).await.unwrap_or_default()
     }
 
-    /// The limits that it met without being stopped by them; only after the end.
+    /// Returns the limits that the guest reached without being stopped by them; only after the end.
     pub fn limits_met(&self) -> Vec<Limit> {
         self.limits_met.clone()
     }
@@ -259,116 +260,127 @@ impl Run {
         &self.posture
     }
 
-    /// What the worker was made by.
-    pub(crate) fn behind(&self) -> Option<(Arc<Machine>, Arc<ZygoteLink>)> {
+    /// Returns the parts that made the worker.
+    pub(crate) fn resources_and_zygote(&self) -> Option<(Arc<HostResources>, Arc<ZygoteLink>)> {
         let zygote = Arc::clone(&self.busy.as_ref()?.base.zygote);
-        Some((Arc::clone(self.hold.machine()), zygote))
+        Some((Arc::clone(self.lease.resources()), zygote))
     }
 
-    pub(crate) fn home_mut(&mut self) -> Option<&mut Home> {
-        self.home.as_mut()
+    pub(crate) fn program_mut(&mut self) -> Option<&mut ProgramWorker> {
+        self.program.as_mut()
     }
 
     async fn listen(&mut self) -> Option<Event> {
-        if self.may_ask() {
+        if self.has_ask_capacity() {
             match self.inbox.take() {
                 Ok(Some(received)) => return self.accept_received(received),
                 Ok(None) => {}
                 Err(_) => {
-                    self.babbled();
+                    self.end_for_bad_frame();
                     return None;
                 }
             }
         }
-        let (may_read, has_answers) = (self.may_ask() && !self.is_mute, !self.outbox.is_empty());
+        let (may_read, has_answers) =
+            (self.has_ask_capacity() && !self.is_socket_closed, !self.outbox.is_empty());
         let until = match &self.state {
-            State::Asked(_, until) => *until,
-            State::Running | State::Dying(..) | State::Ended(_) => self.clock.deadline(),
+            RunState::Stopping(_, until) => *until,
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_) => self.clock.deadline(),
         };
-        let is_program = self.home.is_some();
+        let is_program = self.program.is_some();
         tokio::select! {
-            // THREAT[RES-1], THREAT[RES-4]: the deadline is ours, and it kills.
-            () = sleep_until(until) => self.time_is_up(),
+            // THREAT[RES-1], THREAT[RES-4]: the host owns the deadline and kills the guest.
+            () = sleep_until(until) => self.handle_deadline(),
             read = self.inbox.fill(), if may_read => match read {
-                Ok(true) if self.inbox.is_flooded() => self.babbled(),
+                Ok(true) if self.inbox.is_flooded() => self.end_for_bad_frame(),
                 Ok(true) => {}
-                Ok(false) | Err(_) if is_program => self.is_mute = true,
-                Ok(false) | Err(_) => self.died(None),
+                Ok(false) | Err(_) if is_program => self.is_socket_closed = true,
+                Ok(false) | Err(_) => self.note_exit(None),
             },
             written = self.outbox.drain(), if has_answers => {
-                // A guest that has gone is noticed by reading, or by its end.
+                // A closed socket is noticed by reading, or by the guest's exit.
                 if written.is_err() && is_program {
                     self.outbox.clear();
                 } else if written.is_err() && !may_read {
-                    self.died(None);
+                    self.note_exit(None);
                 }
             }
-            heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
-                Heard::Written(stream, text, bytes) => {
+            event = next_event(&mut self.busy, &mut self.program), if is_program => match event {
+                ProgramEvent::Written(stream, text, bytes) => {
                     return self.accept_written(stream, text, bytes);
                 }
-                Heard::Streams(out, err) => self.take_streams(out, err),
-                Heard::Ended(status) => self.died(status),
+                ProgramEvent::Streams(out, err) => self.take_streams(out, err),
+                ProgramEvent::Ended(status) => self.note_exit(status),
             },
-            (stream, text) = written_late(&mut self.kept) => self.keep_late(stream, &text),
-            () = sleep_until(self.next_look), if is_program => self.look(),
+            (stream, text) = next_late_output(&mut self.session) => {
+                self.store_late_output(stream, &text);
+            }
+            () = sleep_until(self.next_check), if is_program => self.check_limits(),
         }
         None
     }
 
-    /// It has ended by itself; with the wait status of its first process, where there is one.
-    fn died(&mut self, status: Option<i32>) {
+    /// Records that the guest exited by itself, with the wait status of its first process if known.
+    fn note_exit(&mut self, status: Option<i32>) {
         let decided = match &self.state {
-            State::Asked(outcome, _) => Some(outcome.clone()),
-            State::Running | State::Dying(..) | State::Ended(_) => None,
+            RunState::Stopping(outcome, _) => Some(outcome.clone()),
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_) => None,
         };
-        self.state = State::Dying(decided, status);
+        self.state = RunState::Dying(decided, status);
     }
 
-    fn may_ask(&self) -> bool {
-        // What a cell that was told to stop still wants is dropped, so that its end is heard.
-        let is_stopping = self.kept.is_some() && matches!(self.state, State::Asked(..));
+    fn has_ask_capacity(&self) -> bool {
+        // Asks of a cell that is being stopped are read and dropped, so that its end arrives.
+        let is_stopping = self.session.is_some() && matches!(self.state, RunState::Stopping(..));
         is_stopping
             || self.unanswered.len() < MAX_UNANSWERED
                 && self.unanswered.values().sum::<usize>() < MAX_UNANSWERED_BYTES
                 && self.outbox.waiting_bytes() < MAX_OUTBOX_BYTES
     }
 
-    /// Programs are asked first, and have a moment for it; nothing else can be asked.
-    fn time_is_up(&mut self) {
+    /// Handles the deadline. Programs are asked to terminate first and get a grace period; the
+    /// built-in engine is killed.
+    fn handle_deadline(&mut self) {
         match &self.state {
-            // It was asked for a reason, which is why it ends.
-            State::Asked(outcome, _) => self.end(outcome.clone()),
-            State::Running | State::Dying(..) | State::Ended(_) if self.kept.is_some() => {
+            // Keeps the reason for which the guest was asked to stop.
+            RunState::Stopping(outcome, _) => self.end(outcome.clone()),
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_)
+                if self.session.is_some() =>
+            {
                 self.stop(Outcome::Stopped(Limit::Wall));
             }
-            State::Running | State::Dying(..) | State::Ended(_) if self.home.is_none() => {
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_)
+                if self.program.is_none() =>
+            {
                 self.end(Outcome::Stopped(Limit::Wall));
             }
-            State::Running | State::Dying(..) | State::Ended(_) => {
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_) => {
                 self.handles.ask_to_end();
                 let until = Instant::now() + GRACE;
-                self.state = State::Asked(Outcome::Stopped(Limit::Wall), until);
+                self.state = RunState::Stopping(Outcome::Stopped(Limit::Wall), until);
             }
         }
     }
 
-    /// THREAT[RES-2]: a tree of processes is held to its limits as a whole.
-    fn look(&mut self) {
-        self.next_look = Instant::now() + LOOK;
+    /// THREAT[RES-2]: limits apply to the process tree as a whole.
+    fn check_limits(&mut self) {
+        self.next_check = Instant::now() + CHECK_INTERVAL;
         self.end_stopped_processes();
-        self.used();
+        self.measure();
         if self.usage.cpu > self.limits.cpu {
             self.stop(Outcome::Stopped(Limit::Cpu));
         }
     }
 
-    /// What a program's whole tree uses. The kernel does not tell it of a tree that is killed.
-    fn used(&mut self) -> Used {
-        let (Some(home), Some(_)) = (&self.home, &self.busy) else { return Used::default() };
-        let watch = self.watch.get_or_insert_with(|| Watch::new(self.roots.clone()));
-        let used = watch.used(&home.meter);
-        let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
+    /// Measures a program's whole process tree. The kernel does not report the usage of a killed
+    /// tree.
+    fn measure(&mut self) -> TreeUsage {
+        let (Some(program), Some(_)) = (&self.program, &self.busy) else {
+            return TreeUsage::default();
+        };
+        let watch = self.watch.get_or_insert_with(|| TreeWatch::new(self.roots.clone()));
+        let used = watch.measure(&program.meter);
+        let before = self.session.as_ref().map_or(Duration::ZERO, |session| session.cpu_before);
         self.usage.cpu = self.usage.cpu.max(used.cpu.saturating_sub(before));
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
         used
@@ -389,14 +401,16 @@ impl Run {
         }
     }
 
-    fn accept_received(&mut self, received: Received) -> Option<Event> {
+    fn accept_received(&mut self, received: ReceivedFrame) -> Option<Event> {
         match received {
-            Received::Frame(frame) => self.accept(frame),
-            Received::Ask(FromGuest::Ask { id, ask }, weight) => self.accept_ask(id, ask, weight),
-            Received::Ask(frame, _) => self.accept(frame),
-            Received::Refused(id, error) => {
+            ReceivedFrame::Frame(frame) => self.accept(frame),
+            ReceivedFrame::Ask(FromGuest::Ask { id, ask }, weight) => {
+                self.accept_ask(id, ask, weight)
+            }
+            ReceivedFrame::Ask(frame, _) => self.accept(frame),
+            ReceivedFrame::Refused(id, error) => {
                 match self.questions_left.checked_sub(1) {
-                    Some(_) if self.unanswered.contains_key(&id) => self.babbled(),
+                    Some(_) if self.unanswered.contains_key(&id) => self.end_for_bad_frame(),
                     Some(left) => {
                         self.questions_left = left;
                         self.refuse(id, error);
@@ -408,7 +422,7 @@ impl Run {
         }
     }
 
-    /// THREAT[ORD-5]: what code says about its progress counts as its output does.
+    /// THREAT[ORD-5]: progress messages count as output.
     fn accept_progress(&mut self, mut text: String) -> Option<Event> {
         let left = self.output_bytes_left.checked_sub(text.len() as u64);
         let (Some(bytes), Some(questions)) = (left, self.questions_left.checked_sub(1)) else {
@@ -421,14 +435,16 @@ impl Run {
         Some(Event::Progress(text))
     }
 
-    /// What a frame means, by our own count.
+    /// Handles a frame, using only the host's own counters.
     fn accept(&mut self, frame: FromGuest) -> Option<Event> {
         match frame {
             FromGuest::Compiled => self.is_compiled = true,
-            // THREAT[SES-10]: programs write to pipes. What comes as a frame is what the guest
-            // knows to be an earlier cell's.
-            FromGuest::Output { stream, text } if self.kept.is_some() && self.home.is_some() => {
-                self.keep_late(stream, &text);
+            // THREAT[SES-10]: programs write to pipes. Output in a frame is what the guest
+            // attributes to an earlier cell.
+            FromGuest::Output { stream, text }
+                if self.session.is_some() && self.program.is_some() =>
+            {
+                self.store_late_output(stream, &text);
             }
             FromGuest::Output { stream, text } => {
                 let bytes = text.len() as u64;
@@ -442,31 +458,35 @@ impl Run {
                 }
                 None => self.stop(Outcome::Stopped(Limit::Output)),
             },
-            // It comes with its weight, see below.
+            // Handled with its weight in `accept_ask`.
             FromGuest::Ask { .. } => {}
-            FromGuest::CellEnded { key, ending } if self.kept.is_some() => {
+            FromGuest::CellEnded { key, ending } if self.session.is_some() => {
                 self.accept_end_of_cell(&key, ending);
             }
-            // A session says how its cells end, anybody else how they do.
-            FromGuest::Returned(_) | FromGuest::Threw(_) if self.kept.is_some() => self.babbled(),
-            FromGuest::CellEnded { .. } => self.babbled(),
-            FromGuest::Returned(value) => self.claimed(Claim::Returned(value)),
-            FromGuest::Threw(thrown) => self.claimed(Claim::Threw(thrown)),
+            // Sessions end their cells with `CellEnded`; other guests end with `Returned` or
+            // `Threw`.
+            FromGuest::Returned(_) | FromGuest::Threw(_) if self.session.is_some() => {
+                self.end_for_bad_frame()
+            }
+            FromGuest::CellEnded { .. } => self.end_for_bad_frame(),
+            FromGuest::Returned(value) => self.accept_claim(Claim::Returned(value)),
+            FromGuest::Threw(thrown) => self.accept_claim(Claim::Threw(thrown)),
         }
         None
     }
 
-    /// THREAT[BRG-1]: what is not a frame, or not the guest's to say, ends the guest and only it.
-    fn babbled(&mut self) {
+    /// THREAT[BRG-1]: an invalid frame ends this guest and nothing else.
+    fn end_for_bad_frame(&mut self) {
         self.end(Outcome::Crashed(Crash::BadFrame));
     }
 
-    /// Our own engine says how it ended and is done; a program has yet to end.
-    fn claimed(&mut self, claim: Claim) {
+    /// Records how the guest says it ended. The built-in engine is done then; a program has yet to
+    /// exit.
+    fn accept_claim(&mut self, claim: Claim) {
         self.claim = Some(claim);
-        if self.home.is_none() {
+        if self.program.is_none() {
             self.handles.kill();
-            self.state = State::Dying(None, None);
+            self.state = RunState::Dying(None, None);
         }
     }
 
@@ -484,63 +504,66 @@ impl Run {
             return None;
         };
         *left = fewer;
-        if self.kept.is_some() && matches!(self.state, State::Asked(..)) {
+        if self.session.is_some() && matches!(self.state, RunState::Stopping(..)) {
             return None;
         }
         if ask.is_tool_call() {
             self.usage.tool_calls += 1;
         }
         if self.unanswered.insert(id, weight).is_some() {
-            self.babbled();
+            self.end_for_bad_frame();
             return None;
         }
         Some(Event::Ask { id, ask })
     }
 
     fn end(&mut self, outcome: Outcome) {
-        self.used();
+        self.measure();
         self.handles.kill();
-        self.state = State::Dying(Some(outcome), None);
+        self.state = RunState::Dying(Some(outcome), None);
     }
 }
 
-/// What comes from a program beside its frames.
-enum Heard {
+/// An event of a program that did not come as a frame.
+enum ProgramEvent {
     Written(Stream, String, u64),
-    /// The output of the cell that begins.
-    Streams(Output, Output),
-    /// The wait status of its first process, if that could be seen.
+    /// The output pipes of the cell that starts.
+    Streams(OutputPipe, OutputPipe),
+    /// The wait status of the program's first process, if known.
     Ended(Option<i32>),
 }
 
-async fn heard(busy: &mut Option<Busy>, home: &mut Option<Home>) -> Heard {
-    let (Some(busy), Some(home)) = (busy, home) else { return std::future::pending().await };
-    let Home { out, err, init, used, .. } = home;
+async fn next_event(
+    busy: &mut Option<BusySlot>,
+    program: &mut Option<ProgramWorker>,
+) -> ProgramEvent {
+    let (Some(busy), Some(program)) = (busy, program) else { return std::future::pending().await };
+    let ProgramWorker { out, err, init, used, .. } = program;
     tokio::select! {
-        (stream, text, bytes) = written(out, err) => Heard::Written(stream, text, bytes),
-        news = busy.guest_news(init, used) => match news {
-            Ok(GuestNews::Streams(out, err)) => Heard::Streams(out, err),
-            Ok(GuestNews::Ended(status)) => Heard::Ended(Some(status)),
-            Err(_) => Heard::Ended(None),
+        (stream, text, bytes) = read_either(out, err) => ProgramEvent::Written(stream, text, bytes),
+        event = busy.next_guest_event(init, used) => match event {
+            Ok(InitEvent::Streams(out, err)) => ProgramEvent::Streams(out, err),
+            Ok(InitEvent::Ended(status)) => ProgramEvent::Ended(Some(status)),
+            Err(_) => ProgramEvent::Ended(None),
         },
     }
 }
 
-/// What is written next to the output of an earlier cell.
-async fn written_late(kept: &mut Option<Kept>) -> (Stream, String) {
-    match kept.as_mut().map(|kept| &mut kept.earlier) {
-        Some(earlier) => Earlier::written(earlier).await,
+/// Reads the next output of earlier cells.
+async fn next_late_output(session: &mut Option<SessionState>) -> (Stream, String) {
+    match session.as_mut().map(|session| &mut session.earlier) {
+        Some(earlier) => EarlierOutputs::read_next(earlier).await,
         None => std::future::pending().await,
     }
 }
 
-/// Which process of a session speaks for it.
-fn speaker(language: Language, home: &Home, roots: &[i32]) -> Speaker {
+/// Returns the process of a session whose frames are accepted.
+fn find_frame_source(language: Language, program: &ProgramWorker, roots: &[i32]) -> FrameSource {
     match (language, roots) {
-        (Language::Node, _) => Speaker::FirstChild,
-        // A guest that entered is the last of the roots; else it is init that speaks.
-        (_, [.., guest]) if home.guest.is_some() => Speaker::Process(*guest),
-        (_, [init, ..]) => Speaker::Process(*init),
-        (_, []) => Speaker::Anybody,
+        (Language::Node, _) => FrameSource::FirstChild,
+        // A guest forked by a nursery is the last root; otherwise init sends the frames.
+        (_, [.., guest]) if program.guest.is_some() => FrameSource::Process(*guest),
+        (_, [init, ..]) => FrameSource::Process(*init),
+        (_, []) => FrameSource::AnyProcess,
     }
 }

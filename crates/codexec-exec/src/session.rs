@@ -1,4 +1,4 @@
-//! Opening a session: a worker that is kept between cells.
+//! Opens sessions: workers that are kept between cells.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -10,20 +10,20 @@ use codexec_sandbox::Wanted;
 use codexec_types::{Admitted, Job, Json};
 
 use crate::engine::Engine;
-use crate::pool::Machine;
-use crate::slot::{Furnishing, Purpose};
-use crate::zygote::blocking;
+use crate::pool::HostResources;
+use crate::slot::{WorkerOptions, WorkerPurpose};
+use crate::zygote::run_blocking;
 use crate::{ExecError, Run, Workers};
 
-/// Where guests find the packages of their session, or of their execution.
+/// The guest's path of the packages of its session or execution.
 pub(crate) const PACKAGES: &str = "/box/packages";
 
 impl Workers {
-    /// Opens a session in the language and directory of this request, whose code is not run: cells
-    /// come by [`Run::send`]. `servers` are the names that it may see; `packages` is a directory
-    /// that it sees read-only, also what is put there later.
+    /// Opens a session in the language and directory of this request. The request's code is not
+    /// run: cells are sent with [`Run::send`]. `servers` are the names that the guest may see;
+    /// `packages` is a directory that it sees read-only, including files added later.
     ///
-    /// Sessions take no place of the executions that run; whoever holds them bounds their number.
+    /// Sessions need no permit; the caller bounds their number.
     pub async fn open(
         &self,
         admitted: &Admitted,
@@ -32,15 +32,16 @@ impl Workers {
     ) -> Result<Run, ExecError> {
         let engine = Engine::of(admitted.language());
         let pool = self.0.pool(engine);
-        let slot = pool.slot().await?;
+        let slot = pool.take_slot().await?;
         let mut mounts = Vec::new();
         if let (Some(packages), false) = (packages, engine == Engine::Js) {
-            let mount = mount_read_only(&self.0.machine, packages).await?;
+            let mount = mount_read_only(&self.0.resources, packages).await?;
             mounts.push((PathBuf::from(PACKAGES), mount));
         }
-        let slot = slot.furnished(Furnishing { purpose: Purpose::Session, mounts }).await?;
+        let slot =
+            slot.replace_worker(WorkerOptions { purpose: WorkerPurpose::Session, mounts }).await?;
         let (slot, dir) = match admitted.working_dir() {
-            Some(wanted) => self.in_directory(slot, wanted).await?,
+            Some(wanted) => self.mount_working_dir(slot, wanted).await?,
             None => (slot, None),
         };
         let limits = admitted.limits();
@@ -53,25 +54,26 @@ impl Workers {
             servers,
             memory_bytes: limits.memory_bytes,
         };
-        let run = Run::new(job, limits, slot, dir, pool.hold(None));
-        // The slot will not be back soon. Ends by itself: every step of it is bounded.
+        let run = Run::new(job, limits, slot, dir, pool.lease(None));
+        // The session keeps its slot, so the pool is refilled. Not awaited: every step has a
+        // timeout.
         let pool = Arc::clone(pool);
         tokio::spawn(async move {
             if let Err(error) = pool.warm().await {
-                tracing::warn!(%error, "a slot could not be opened");
+                tracing::warn!(%error, "cannot refill the worker pool");
             }
         });
         Ok(run)
     }
 }
 
-/// A directory of ours as a mount that nothing can be written to.
+/// Returns a read-only mount of one of our own directories.
 pub(crate) async fn mount_read_only(
-    machine: &Machine,
+    resources: &HostResources,
     path: PathBuf,
 ) -> Result<OwnedFd, ExecError> {
-    let mounter = machine.mounter().await?;
-    blocking(move || {
+    let mounter = resources.mounter().await?;
+    run_blocking(move || {
         let found = fs::metadata(&path)?;
         let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
         let (device, inode) = (found.dev(), found.ino());

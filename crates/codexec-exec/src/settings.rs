@@ -9,59 +9,59 @@ use crate::packages;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Our own binary: it starts itself again in other roles.
+    /// Our own binary, which starts itself again in other roles.
     pub program: PathBuf,
-    /// The argument that makes it the zygote of JavaScript's engine.
+    /// The argument for the role "zygote of the built-in JavaScript engine".
     pub role: &'static str,
-    /// The argument that makes it the zygote of programs.
+    /// The argument for the role "zygote of programs".
     pub programs_role: &'static str,
-    /// The argument that makes it the mounter.
+    /// The argument for the role "mounter".
     pub mounter_role: &'static str,
-    /// What every guest gets. A request can narrow its own time and calls, the rest is fixed when
-    /// its worker is made.
+    /// The limits of every guest. A request can lower its own time and calls; the rest is fixed
+    /// when its worker is made.
     pub limits: Limits,
     pub python: Python,
-    /// By default the first `node` on `path`.
+    /// Defaults to the first `node` on `path`.
     pub node: Option<PathBuf>,
-    /// Where interpreters are looked for: our own PATH.
+    /// The search path for interpreters: our own PATH.
     pub path: OsString,
-    /// Where the user's own packages are.
+    /// The user's home directory, which may contain installed packages.
     pub home: Option<PathBuf>,
-    /// No interpreter is started from these.
+    /// Directories that guests can write to. No interpreter is started from them.
     pub guest_paths: GuestPaths,
-    /// What guests find in their environment beside PATH, HOME, LANG and TERM.
+    /// The guests' environment variables besides PATH, HOME, LANG and TERM.
     pub environment: Vec<(String, String)>,
-    /// How many guests may run at once.
+    /// Maximum number of guests that run at once.
     pub max: usize,
-    /// How many workers wait for one when nothing goes on.
+    /// Number of idle JavaScript workers to keep ready.
     pub warm: usize,
-    /// How many requests may wait for a worker, and how long.
+    /// Maximum number of requests that wait for a worker, and for how long.
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
     pub files: Files,
-    /// Directories of the user's that guests may be given, with all below them.
+    /// Directories of the user that guests may work in, including subdirectories.
     pub work_dirs: Vec<PathBuf>,
     pub packages: packages::Settings,
 }
 
-/// Which Python guests get.
+/// The Python interpreter for guests.
 #[derive(Clone, Debug, Default)]
 pub struct Python {
-    /// By default the first `python3` on the path.
+    /// Defaults to the first `python3` on the path.
     pub interpreter: Option<PathBuf>,
-    /// A virtual environment; its interpreter is then the one.
+    /// A virtual environment. Its interpreter takes precedence.
     pub venv: Option<PathBuf>,
-    /// Modules that are imported before any guest starts, where they are installed.
+    /// Modules that the zygote imports before any guest starts, if installed.
     pub preload: Vec<String>,
 }
 
-/// What guests may write into a directory of the user's.
+/// Limits on what guests may write into a user's directory.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// How much one execution, or one session, may write before it is taken over.
+    /// Maximum bytes that one execution or session may write before they are committed.
     pub max_bytes: u64,
     pub max_files: u64,
-    /// Names of what is otherwise held back.
+    /// File names that are committed although they would be held back by default.
     pub let_through: Vec<String>,
 }

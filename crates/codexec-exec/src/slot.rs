@@ -1,5 +1,4 @@
-//! One place where a guest can run: a keeper in its cgroup, with a worker waiting behind its
-//! walls.
+//! A slot: a keeper in its cgroup, with one confined worker that waits for a guest.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -18,102 +17,102 @@ use tokio::time::timeout;
 
 use crate::ExecError;
 use crate::nursery::Nursery;
-use crate::program::{GuestNews, Home, Init, Programs};
-use crate::zygote::{Zygote, blocking};
+use crate::program::{InitEvent, InitLink, ProgramLauncher, ProgramWorker};
+use crate::zygote::{Zygote, run_blocking};
 
-/// Every step of building a slot is bounded by this.
+/// Timeout of each step of building a slot.
 pub(crate) const STEP: Duration = Duration::from_secs(10);
 
-/// What a keeper and a worker of ours need beside the guest's memory.
+/// Memory for the keeper and the worker itself, on top of the guest's.
 const OVERHEAD_BYTES: u64 = 64 << 20;
-/// The keeper, the worker or its first process, a nursery, and room for a mistake.
+/// The keeper, the worker or its init, a nursery, and one spare.
 const PROCESSES: u32 = 4;
 
 pub(crate) struct Slot {
-    base: Base,
+    base: SlotBase,
     worker: Worker,
 }
 
-/// What stays in a slot when its worker changes.
-pub(crate) struct Base {
+/// The parts of a slot that outlive its worker.
+pub(crate) struct SlotBase {
     keeper: Keeper,
     nursery: Option<Nursery>,
     pub(crate) group: Option<Group>,
     pub(crate) posture: Posture,
-    programs: Option<Programs>,
-    /// What its keeper came from.
+    launcher: Option<ProgramLauncher>,
+    /// The zygote that the keeper was forked from.
     pub(crate) zygote: Arc<ZygoteLink>,
-    /// The least that a worker of this slot held before it was given any code. The files of the
-    /// guest before it may still be there and be copied, so the least is the one that is true.
-    at_start_bytes: u64,
-    /// What its group may hold, and whether it has more for a directory of the user's.
-    wall_bytes: u64,
-    has_more: bool,
-    /// When its room was made, as its pool counts time.
-    time: u64,
+    /// The least memory that any worker of this slot held before it got code. Files of the guest
+    /// before it may still be in memory and inflate a measurement, so the minimum is the right one.
+    baseline_bytes: u64,
+    /// The memory limit of the cgroup, and whether it is raised for a user's directory.
+    memory_limit_bytes: u64,
+    has_raised_limit: bool,
+    /// The pool's generation in which the slot was made.
+    generation: u64,
 }
 
-/// A worker that waits, or that a guest runs in.
+/// A worker process, waiting or with a guest in it.
 pub(crate) struct Worker {
     pub(crate) socket: UnixStream,
-    pub(crate) handles: Handles,
-    pub(crate) home: Option<Home>,
-    /// Process ids on the host from which all of the guest's processes descend; the last is the
-    /// nearest to it.
+    pub(crate) handles: KillOnDrop,
+    pub(crate) program: Option<ProgramWorker>,
+    /// Host process ids from which all of the guest's processes descend. The last one is the
+    /// closest to the guest.
     pub(crate) roots: Vec<i32>,
 }
 
-/// What a worker for programs is made for.
+/// The use that a worker for programs is made for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum WorkerPurpose {
     #[default]
     Execution,
     Session,
 }
 
-/// What is fixed when a worker for programs is made.
+/// Options that are fixed when a worker for programs is made.
 #[derive(Default)]
-pub(crate) struct Furnishing {
-    pub(crate) purpose: Purpose,
-    /// Where each goes, and the mount.
+pub(crate) struct WorkerOptions {
+    pub(crate) purpose: WorkerPurpose,
+    /// The mount targets, each with its mount.
     pub(crate) mounts: Vec<(PathBuf, OwnedFd)>,
 }
 
-/// Kills its worker when dropped.
-pub(crate) struct Handles(Arc<WorkerHandles>);
+/// Process handles of a worker. Dropping this kills the worker.
+pub(crate) struct KillOnDrop(Arc<WorkerHandles>);
 
 /// A slot while its worker is busy.
-pub(crate) struct Busy {
-    pub(crate) base: Base,
+pub(crate) struct BusySlot {
+    pub(crate) base: SlotBase,
     oom_kills_before: u64,
     refused_before: u64,
-    /// Whether the nursery has yet to tell the end of its guest.
+    /// True until the nursery has reported the end of its guest.
     is_nursing: bool,
-    /// The worker's end, if it was told while something else was waited for.
+    /// The worker's exit, if it arrived while the host waited for another message.
     exit: Option<Exit>,
 }
 
 pub(crate) struct Keeper(UnixDatagram);
 
-/// Why a worker was not shown a directory.
-pub(crate) enum NotMounted {
-    /// There is no worker any more.
+/// Why a directory could not be mounted in a worker.
+pub(crate) enum MountError {
+    /// The worker has exited.
     WorkerEnded(Exit),
     Failed(ExecError),
 }
 
-impl NotMounted {
+impl MountError {
     fn into_error(self) -> ExecError {
         match self {
-            NotMounted::WorkerEnded(_) => io::Error::from(io::ErrorKind::UnexpectedEof).into(),
-            NotMounted::Failed(error) => error,
+            MountError::WorkerEnded(_) => io::Error::from(io::ErrorKind::UnexpectedEof).into(),
+            MountError::Failed(error) => error,
         }
     }
 }
 
-impl<E: Into<ExecError>> From<E> for NotMounted {
-    fn from(error: E) -> NotMounted {
-        NotMounted::Failed(error.into())
+impl<E: Into<ExecError>> From<E> for MountError {
+    fn from(error: E) -> MountError {
+        MountError::Failed(error.into())
     }
 }
 
@@ -124,10 +123,13 @@ impl Slot {
         cgroups: Result<&Cgroups, Missing>,
     ) -> Result<Slot, ExecError> {
         let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
-        let (FromKeeper::Hello, beside) = keeper.says().await? else { return Err(babble()) };
-        let pid = beside.first().and_then(|pidfd| process_id(pidfd.as_fd())).ok_or_else(babble)?;
+        let (FromKeeper::Hello, fds) = keeper.receive_in_time().await? else {
+            return Err(protocol_error());
+        };
+        let pid =
+            fds.first().and_then(|pidfd| process_id(pidfd.as_fd())).ok_or_else(protocol_error)?;
         let nursery = match &zygote.warm {
-            Some(warm) => Some(warm.nursery().await?),
+            Some(warm) => Some(warm.fork_nursery().await?),
             None => None,
         };
         let mut posture = Posture { missing: zygote.missing.clone() };
@@ -136,7 +138,7 @@ impl Slot {
                 let mut inside = vec![pid];
                 inside.extend(nursery.as_ref().map(|nursery| nursery.pid));
                 let has_files = zygote.first.is_some();
-                Some(group(cgroups.clone(), limits, has_files, inside).await?)
+                Some(make_group(cgroups.clone(), limits, has_files, inside).await?)
             }
             Err(missing) => {
                 posture.missing.push(missing);
@@ -144,145 +146,149 @@ impl Slot {
             }
         };
         ToKeeper::Build(zygote.launch.clone()).send(&keeper.0, &[])?;
-        match keeper.says().await?.0 {
+        match keeper.receive_in_time().await?.0 {
             FromKeeper::Built { missing } => posture.missing.extend(missing),
             FromKeeper::Broken(broken) => return Err(ExecError::Sandbox(broken)),
             FromKeeper::Hello
             | FromKeeper::Spawned
             | FromKeeper::Mounted { .. }
             | FromKeeper::NotMounted(_)
-            | FromKeeper::Exited(_) => return Err(babble()),
+            | FromKeeper::Exited(_) => return Err(protocol_error()),
         }
-        let programs = zygote.first.clone().map(Programs::new);
+        let launcher = zygote.first.clone().map(ProgramLauncher::new);
         let zygote = Arc::clone(&zygote.link);
-        let base = Base {
+        let base = SlotBase {
             keeper,
             nursery,
             group,
             posture,
-            wall_bytes: wall_bytes(limits, programs.is_some()),
-            has_more: false,
-            programs,
+            memory_limit_bytes: memory_limit_bytes(limits, launcher.is_some()),
+            has_raised_limit: false,
+            launcher,
             zygote,
-            at_start_bytes: u64::MAX,
-            time: 0,
+            baseline_bytes: u64::MAX,
+            generation: 0,
         };
-        base.filled(Furnishing::default()).await
+        base.fill(WorkerOptions::default()).await
     }
 
     pub(crate) fn posture(&self) -> &Posture {
         &self.base.posture
     }
 
-    pub(crate) fn of(mut self, time: u64) -> Slot {
-        self.base.time = time;
+    pub(crate) fn with_generation(mut self, generation: u64) -> Slot {
+        self.base.generation = generation;
         self
     }
 
-    pub(crate) fn time(&self) -> u64 {
-        self.base.time
+    pub(crate) fn generation(&self) -> u64 {
+        self.base.generation
     }
 
-    /// Whether the waiting worker is still there.
+    /// True if the waiting worker is still alive.
     pub(crate) fn is_alive(&self) -> bool {
-        // A waiting worker says nothing, so anything readable is its end.
+        // A waiting worker writes nothing, so anything readable is end of file.
         let mut byte = [0];
         matches!(self.worker.socket.try_read(&mut byte), Err(error)
             if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// The same slot with a new worker that is so furnished. One of our own engine has nothing
-    /// that could be.
-    pub(crate) async fn furnished(self, furnishing: Furnishing) -> Result<Slot, ExecError> {
-        if self.base.programs.is_none() {
+    /// Replaces the waiting worker by one with these options. Workers of the built-in engine have
+    /// none and are kept.
+    pub(crate) async fn replace_worker(self, options: WorkerOptions) -> Result<Slot, ExecError> {
+        if self.base.launcher.is_none() {
             return Ok(self);
         }
         let (mut busy, worker) = self.occupy();
         worker.handles.kill();
-        busy.gone().await?;
-        busy.base.filled(furnishing).await
+        busy.wait_for_exit().await?;
+        busy.base.fill(options).await
     }
 
-    /// Shows the waiting worker a directory of the user's; one of our own engine has no files.
+    /// Mounts a user's directory in the waiting worker. The built-in engine has no files and needs
+    /// none.
     pub(crate) async fn mount(
         mut self,
         overlay: Overlay,
         lower: OwnedFd,
     ) -> Result<Slot, ExecError> {
-        let Some(home) = &mut self.worker.home else { return Ok(self) };
+        let Some(program) = &mut self.worker.program else { return Ok(self) };
         if let (Some(group), true) = (&self.base.group, overlay.is_writable) {
-            group.limit_memory(self.base.wall_bytes + overlay.max_bytes)?;
-            self.base.has_more = true;
+            group.limit_memory(self.base.memory_limit_bytes + overlay.max_bytes)?;
+            self.base.has_raised_limit = true;
         }
-        let mounted = home.mount(&self.base.keeper, overlay, lower).await;
-        mounted.map_err(NotMounted::into_error)?;
+        let mounted = program.mount(&self.base.keeper, overlay, lower).await;
+        mounted.map_err(MountError::into_error)?;
         Ok(self)
     }
 
-    pub(crate) fn occupy(self) -> (Busy, Worker) {
+    pub(crate) fn occupy(self) -> (BusySlot, Worker) {
         let Slot { base, worker } = self;
         let (mut oom_kills_before, mut refused_before) = (0, 0);
         if let Some(group) = &base.group {
             oom_kills_before = group.oom_kills();
-            if base.programs.is_some() {
+            if base.launcher.is_some() {
                 refused_before = group.refused_processes();
                 group.forget_peak();
             }
         }
         let is_nursing = base.nursery.is_some();
-        (Busy { base, oom_kills_before, refused_before, is_nursing, exit: None }, worker)
+        (BusySlot { base, oom_kills_before, refused_before, is_nursing, exit: None }, worker)
     }
 }
 
-impl Base {
-    async fn filled(mut self, furnishing: Furnishing) -> Result<Slot, ExecError> {
-        let mut worker = match &self.programs {
-            Some(programs) => {
+impl SlotBase {
+    async fn fill(mut self, options: WorkerOptions) -> Result<Slot, ExecError> {
+        let mut worker = match &self.launcher {
+            Some(launcher) => {
                 let gauge = self.group.as_ref().map(Group::gauge);
-                programs.spawn(&self.keeper, self.nursery.as_ref(), gauge, furnishing).await?
+                launcher.spawn(&self.keeper, self.nursery.as_ref(), gauge, options).await?
             }
             None => self.keeper.spawn().await?,
         };
-        if let Some(meter) = worker.home.as_mut().and_then(|home| Arc::get_mut(&mut home.meter)) {
-            self.at_start_bytes = self.at_start_bytes.min(meter.held_bytes());
-            meter.start_at(self.at_start_bytes);
+        if let Some(meter) =
+            worker.program.as_mut().and_then(|program| Arc::get_mut(&mut program.meter))
+        {
+            self.baseline_bytes = self.baseline_bytes.min(meter.held_bytes());
+            meter.set_baseline(self.baseline_bytes);
         }
         Ok(Slot { base: self, worker })
     }
 }
 
-impl Busy {
-    /// Waits until there is something new of a guest that is a program. Cancel-safe.
-    pub(crate) async fn guest_news(
+impl BusySlot {
+    /// Waits for the next event of a guest that is a program. Cancel-safe.
+    pub(crate) async fn next_guest_event(
         &mut self,
-        init: &mut Init,
+        init: &mut InitLink,
         used: &mut Option<Exit>,
-    ) -> io::Result<GuestNews> {
+    ) -> io::Result<InitEvent> {
         match &self.base.nursery {
             Some(nursery) if self.is_nursing => {
-                let (status, exit) = nursery.ended().await?;
+                let (status, exit) = nursery.wait_for_exit().await?;
                 self.is_nursing = false;
                 *used = Some(exit);
-                Ok(GuestNews::Ended(status))
+                Ok(InitEvent::Ended(status))
             }
             Some(_) => std::future::pending().await,
-            None => init.news().await,
+            None => init.next_event().await,
         }
     }
 
-    /// Waits until the worker and all it started are dead. Cancel-safe, as the first call tells.
-    pub(crate) async fn gone(&mut self) -> io::Result<Exit> {
+    /// Waits until the worker and all its descendants are dead. Cancel-safe up to the first
+    /// message.
+    pub(crate) async fn wait_for_exit(&mut self) -> io::Result<Exit> {
         let mut entered = None;
         if let (Some(nursery), true) = (&self.base.nursery, self.is_nursing) {
-            entered = Some(nursery.ended().await?.1);
+            entered = Some(nursery.wait_for_exit().await?.1);
             self.is_nursing = false;
         }
         let exit = loop {
             match self.exit.take() {
                 Some(exit) => break exit,
-                None => match self.base.keeper.hears().await?.0 {
+                None => match self.base.keeper.receive().await?.0 {
                     FromKeeper::Exited(exit) => break exit,
-                    // For a mount that is not waited for any more.
+                    // The reply to a mount request that is no longer awaited.
                     FromKeeper::Mounted { .. } | FromKeeper::NotMounted(_) => {}
                     FromKeeper::Hello
                     | FromKeeper::Built { .. }
@@ -291,38 +297,38 @@ impl Busy {
                 },
             }
         };
-        Ok(entered.map_or(exit, |entered| together(exit, entered)))
+        Ok(entered.map_or(exit, |entered| combine_usage(exit, entered)))
     }
 
-    /// Gives the worker's directory a fresh upper layer, see [`Home::renew`].
+    /// Gives the worker's directory a fresh upper layer, see [`ProgramWorker::renew`].
     pub(crate) async fn renew_overlay(
         &mut self,
-        home: &Home,
+        program: &ProgramWorker,
         generation: u32,
         lower: OwnedFd,
     ) -> Result<(), ExecError> {
-        let renewed = home.renew(&self.base.keeper, generation, lower).await;
+        let renewed = program.renew(&self.base.keeper, generation, lower).await;
         renewed.map_err(|problem| {
-            if let NotMounted::WorkerEnded(exit) = &problem {
+            if let MountError::WorkerEnded(exit) = &problem {
                 self.exit = Some(*exit);
             }
             problem.into_error()
         })
     }
 
-    /// Whether the kernel killed a process because the slot's memory ran out.
-    pub(crate) fn ran_out_of_memory(&self) -> bool {
+    /// True if the kernel's OOM killer killed a process of this slot.
+    pub(crate) fn has_run_out_of_memory(&self) -> bool {
         self.base.group.as_ref().is_some_and(|group| group.oom_kills() > self.oom_kills_before)
     }
 
-    /// Whether the guest wanted more processes than it may have.
-    pub(crate) fn ran_out_of_processes(&self) -> bool {
+    /// True if the guest tried to start more processes than it may have.
+    pub(crate) fn has_run_out_of_processes(&self) -> bool {
         let refused = |group: &Group| group.refused_processes() > self.refused_before;
         self.base.group.as_ref().is_some_and(refused)
     }
 
-    /// Whether it ran out of memory, and of processes, since it was last asked.
-    pub(crate) fn has_run_out(&mut self) -> (bool, bool) {
+    /// Returns whether memory and whether processes ran out since the last call.
+    pub(crate) fn take_exhausted(&mut self) -> (bool, bool) {
         let Some(group) = &self.base.group else { return (false, false) };
         let now = (group.oom_kills(), group.refused_processes());
         let before = (self.oom_kills_before, self.refused_before);
@@ -330,18 +336,18 @@ impl Busy {
         (now.0 > before.0, now.1 > before.1)
     }
 
-    /// A fresh worker in the same slot. Only after [`Busy::gone`].
+    /// Spawns a fresh worker in the same slot. Only after [`BusySlot::wait_for_exit`].
     pub(crate) async fn refill(mut self) -> Result<Slot, ExecError> {
-        // The last guest's files may not all be gone yet; then the next time will do.
-        if let (Some(group), true) = (&self.base.group, self.base.has_more) {
-            self.base.has_more = group.limit_memory(self.base.wall_bytes).is_err();
+        // Fails while the last guest's files are still in memory; the next refill tries again.
+        if let (Some(group), true) = (&self.base.group, self.base.has_raised_limit) {
+            self.base.has_raised_limit = group.limit_memory(self.base.memory_limit_bytes).is_err();
         }
-        self.base.filled(Furnishing::default()).await
+        self.base.fill(WorkerOptions::default()).await
     }
 }
 
-/// What two processes of one guest used.
-pub(crate) fn together(a: Exit, b: Exit) -> Exit {
+/// Adds up the usage of two processes of one guest.
+pub(crate) fn combine_usage(a: Exit, b: Exit) -> Exit {
     Exit {
         cpu_us: a.cpu_us + b.cpu_us,
         peak_bytes: a.peak_bytes.max(b.peak_bytes),
@@ -350,21 +356,21 @@ pub(crate) fn together(a: Exit, b: Exit) -> Exit {
     }
 }
 
-/// What the machine can lose to a guest at most: its files are memory, too. The guest's own memory
-/// is bounded by the guard.
-fn wall_bytes(limits: Limits, has_files: bool) -> u64 {
+/// Returns the cgroup's memory limit. The guest's files live in memory too, so the disk limit is
+/// part of it; the guard bounds the guest's own memory.
+fn memory_limit_bytes(limits: Limits, has_files: bool) -> u64 {
     limits.memory_bytes + OVERHEAD_BYTES + if has_files { limits.disk_bytes } else { 0 }
 }
 
-async fn group(
+async fn make_group(
     cgroups: Cgroups,
     limits: Limits,
     has_files: bool,
     inside: Vec<i32>,
 ) -> Result<Group, ExecError> {
-    let memory = wall_bytes(limits, has_files);
+    let memory = memory_limit_bytes(limits, has_files);
     let processes = PROCESSES + if has_files { limits.processes } else { 0 };
-    blocking(move || {
+    run_blocking(move || {
         let group = cgroups.group(memory, processes)?;
         for pid in inside {
             group.admit(pid)?;
@@ -376,23 +382,23 @@ async fn group(
 
 impl Keeper {
     async fn spawn(&self) -> Result<Worker, ExecError> {
-        let handles = self.ask_for_worker(&ToKeeper::Spawn, &[]).await?;
+        let handles = self.request_worker(&ToKeeper::Spawn, &[]).await?;
         let socket = UnixStream::from_std(handles.stream()?)?;
         let roots = handles.process_id().into_iter().collect();
-        let handles = Handles::new(handles);
-        let mut worker = Worker { socket, handles, home: None, roots };
-        timeout(STEP, worker.walls()).await.map_err(|_| timed_out())??;
+        let handles = KillOnDrop::new(handles);
+        let mut worker = Worker { socket, handles, program: None, roots };
+        timeout(STEP, worker.wait_until_confined()).await.map_err(|_| timeout_error())??;
         Ok(worker)
     }
 
-    /// Our hold on a new worker.
-    pub(crate) async fn ask_for_worker(
+    /// Asks the keeper for a new worker and returns its handles.
+    pub(crate) async fn request_worker(
         &self,
         what: &ToKeeper,
         fds: &[BorrowedFd<'_>],
     ) -> Result<WorkerHandles, ExecError> {
         what.send(&self.0, fds)?;
-        match self.says().await? {
+        match self.receive_in_time().await? {
             (FromKeeper::Spawned, fds) => Ok(WorkerHandles::new(fds)?),
             (FromKeeper::Broken(broken), _) => Err(ExecError::Sandbox(broken)),
             (
@@ -402,55 +408,56 @@ impl Keeper {
                 | FromKeeper::NotMounted(_)
                 | FromKeeper::Exited(_),
                 _,
-            ) => Err(babble()),
+            ) => Err(protocol_error()),
         }
     }
 
-    /// Has a directory mounted in the worker: whether it is at its real path, and what the keeper
-    /// sent beside that.
+    /// Asks the keeper to mount a directory in the worker. Returns whether it is also mounted at
+    /// its real path, and the descriptors in the keeper's reply.
     pub(crate) async fn mount(
         &self,
         request: OverlayRequest,
         fds: [BorrowedFd<'_>; 4],
-    ) -> Result<(bool, Vec<OwnedFd>), NotMounted> {
+    ) -> Result<(bool, Vec<OwnedFd>), MountError> {
         let path = request.overlay.real_path.clone();
         ToKeeper::Overlay(request).send(&self.0, &fds)?;
-        match self.says().await? {
+        match self.receive_in_time().await? {
             (FromKeeper::Mounted { is_at_real_path }, fds) => Ok((is_at_real_path, fds)),
-            (FromKeeper::NotMounted(broken), _) => Err(not_mounted(&path, &broken).into()),
-            (FromKeeper::Exited(exit), _) => Err(NotMounted::WorkerEnded(exit)),
+            (FromKeeper::NotMounted(broken), _) => Err(mount_failure(&path, &broken).into()),
+            (FromKeeper::Exited(exit), _) => Err(MountError::WorkerEnded(exit)),
             (
                 FromKeeper::Hello
                 | FromKeeper::Built { .. }
                 | FromKeeper::Broken(_)
                 | FromKeeper::Spawned,
                 _,
-            ) => Err(babble().into()),
+            ) => Err(protocol_error().into()),
         }
     }
 
-    async fn says(&self) -> io::Result<(FromKeeper, Vec<OwnedFd>)> {
-        timeout(STEP, self.hears()).await.map_err(|_| timed_out())?
+    async fn receive_in_time(&self) -> io::Result<(FromKeeper, Vec<OwnedFd>)> {
+        timeout(STEP, self.receive()).await.map_err(|_| timeout_error())?
     }
 
-    async fn hears(&self) -> io::Result<(FromKeeper, Vec<OwnedFd>)> {
-        let heard = self.0.async_io(Interest::READABLE, || FromKeeper::receive(&self.0)).await?;
-        heard.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    async fn receive(&self) -> io::Result<(FromKeeper, Vec<OwnedFd>)> {
+        let received = self.0.async_io(Interest::READABLE, || FromKeeper::receive(&self.0)).await?;
+        received.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
 impl Worker {
-    /// Everything the worker says, to its end.
-    pub(crate) async fn said(mut self, text: &mut Vec<u8>) -> io::Result<()> {
+    /// Reads everything that the worker writes, until it closes its socket.
+    pub(crate) async fn read_to_end(mut self, text: &mut Vec<u8>) -> io::Result<()> {
         self.socket.read_to_end(text).await.map(drop)
     }
 
-    /// Byte by byte: what comes behind the first word may be the guest's.
-    pub(crate) async fn walls(&mut self) -> Result<(), ExecError> {
-        let mut said = Vec::new();
+    /// Waits for the worker's report that it is confined. Reads byte by byte, because the bytes
+    /// after the report may be the guest's.
+    pub(crate) async fn wait_until_confined(&mut self) -> Result<(), ExecError> {
+        let mut report = Vec::new();
         loop {
-            said.push(self.socket.read_u8().await?);
-            match confined(&said) {
+            report.push(self.socket.read_u8().await?);
+            match confined(&report) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(broken)) => return Err(ExecError::Sandbox(broken)),
                 None => {}
@@ -459,13 +466,13 @@ impl Worker {
     }
 }
 
-impl Handles {
-    pub(crate) fn new(handles: WorkerHandles) -> Handles {
-        Handles(Arc::new(handles))
+impl KillOnDrop {
+    pub(crate) fn new(handles: WorkerHandles) -> KillOnDrop {
+        KillOnDrop(Arc::new(handles))
     }
 
-    /// For whoever else may have to kill it.
-    pub(crate) fn worker(&self) -> Arc<WorkerHandles> {
+    /// Returns a shared handle for another thread that may have to kill the worker.
+    pub(crate) fn shared(&self) -> Arc<WorkerHandles> {
         Arc::clone(&self.0)
     }
 
@@ -473,36 +480,36 @@ impl Handles {
         self.0.kill();
     }
 
-    /// Asks the guest's programs to end.
+    /// Asks the guest's programs to terminate.
     pub(crate) fn ask_to_end(&self) {
         self.0.ask_to_end();
     }
 
-    /// Has init tell the guest's first process to stop what it does.
+    /// Asks init to interrupt the guest's first process.
     pub(crate) fn interrupt(&self) {
         self.0.interrupt();
     }
 }
 
-impl Drop for Handles {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-fn not_mounted(path: &Path, broken: &Broken) -> ExecError {
+fn mount_failure(path: &Path, broken: &Broken) -> ExecError {
     let (path, step) = (path.display(), &broken.step);
     let error = io::Error::from_raw_os_error(broken.errno);
     ExecError::WorkingDir(format!(
-        "{path} cannot be shown to code: {step}: {error}; this needs Linux 6.6 or newer with \
+        "{path} cannot be mounted: {step}: {error}; this needs Linux 6.6 or newer with \
          overlayfs, and a directory in which nothing else is mounted"
     ))
 }
 
-pub(crate) fn babble() -> ExecError {
+pub(crate) fn protocol_error() -> ExecError {
     io::Error::from(io::ErrorKind::InvalidData).into()
 }
 
-pub(crate) fn timed_out() -> io::Error {
+pub(crate) fn timeout_error() -> io::Error {
     io::ErrorKind::TimedOut.into()
 }

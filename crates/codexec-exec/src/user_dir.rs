@@ -1,5 +1,5 @@
-//! A directory of the user's that a guest works in: the read-only lower layer of an overlay. What
-//! the guest writes goes to an upper layer of ours, and from there into the directory.
+//! A user's directory that a guest works in: the read-only lower layer of an overlay. The guest
+//! writes to an upper layer, which the host commits to the directory.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,63 +11,62 @@ use codexec_types::{Changes, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
-use crate::files::{Commit, KeptFiles, Ledger, Listing, Moment, Tree};
-use crate::pool::Machine;
-use crate::zygote::blocking;
+use crate::files::{ArtifactCopies, ChangeReport, Commit, CommitLedger, DirTree, FileTime};
+use crate::pool::HostResources;
+use crate::zygote::run_blocking;
 
 pub(crate) struct UserDir {
     wanted: WorkingDir,
-    machine: Arc<Machine>,
-    target: Tree,
-    /// What changes in the directory from here on, somebody else changes.
-    since: Moment,
-    ledger: Ledger,
-    /// Which of the upper layers the guest writes to.
+    resources: Arc<HostResources>,
+    target: DirTree,
+    /// Changes in the directory after this moment were made by somebody else.
+    since: FileTime,
+    ledger: CommitLedger,
+    /// The number of the upper layer that the guest writes to.
     layer: u32,
 }
 
 impl UserDir {
-    /// Opens the directory, and makes the lower layer of it.
+    /// Opens the directory and mounts its lower layer.
     pub(crate) async fn open(
         wanted: &WorkingDir,
-        machine: &Arc<Machine>,
+        resources: &Arc<HostResources>,
     ) -> Result<(UserDir, Overlay, OwnedFd), ExecError> {
-        let mounter = machine.mounter().await?;
-        let (wanted, machine) = (wanted.clone(), Arc::clone(machine));
-        blocking(move || {
+        let mounter = resources.mounter().await?;
+        let (wanted, resources) = (wanted.clone(), Arc::clone(resources));
+        run_blocking(move || {
             let cannot = |error: io::Error| {
                 let path = wanted.found.path.display();
-                ExecError::WorkingDir(format!("{path} cannot be shown to code: {error}"))
+                ExecError::WorkingDir(format!("{path} cannot be mounted: {error}"))
             };
-            let lower = mounter.mount(&lower(&wanted)).map_err(cannot)?;
+            let lower = mounter.mount(&lower_mount(&wanted)).map_err(cannot)?;
             let target = open_target(&wanted).map_err(cannot)?;
-            let since = Moment::after_all_changes(target.root())?;
-            let settings = &machine.settings.files;
+            let since = FileTime::after_all_changes(target.root())?;
+            let settings = &resources.settings.files;
             let overlay = Overlay {
                 real_path: wanted.found.path.clone(),
                 is_writable: wanted.is_writable,
                 max_bytes: settings.max_bytes,
                 max_files: settings.max_files,
             };
-            let ledger = Ledger::default();
-            let dir = UserDir { wanted, machine, target, since, ledger, layer: 0 };
+            let ledger = CommitLedger::default();
+            let dir = UserDir { wanted, resources, target, since, ledger, layer: 0 };
             Ok((dir, overlay, lower))
         })
         .await
     }
 
-    /// Writes what the guest left in its layer into the directory. The guest must be dead, or
-    /// must stand still. Blocks.
+    /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
     pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
         let committed = layers.try_clone().and_then(|layers| {
-            let upper = Tree::new(layers).subtree(Path::new(&upper_name(self.layer)))?;
+            let upper = DirTree::new(layers).open_subtree(Path::new(&upper_name(self.layer)))?;
             Ok(self.commit_from(&upper, keep))
         });
-        committed.unwrap_or_else(|error| not_committed(&error))
+        committed.unwrap_or_else(|error| report_failed_commit(&error))
     }
 
-    fn commit_from(&mut self, upper: &Tree, keep: &Path) -> Changes {
-        let settings = &self.machine.settings.files;
+    fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> Changes {
+        let settings = &self.resources.settings.files;
         let found = &self.wanted.found;
         let commit = Commit {
             upper,
@@ -77,37 +76,38 @@ impl UserDir {
             let_through: &settings.let_through,
             owner: codexec_sandbox::is_root().then_some((found.uid, found.gid)),
             max_bytes: settings.max_bytes,
-            kept: KeptFiles::new(keep),
-            listing: Listing::default(),
+            copies: ArtifactCopies::new(keep),
+            report: ChangeReport::default(),
         };
         commit.run()
     }
 
-    /// Makes the next layer: its number, and the new lower one. What the user's directory does
-    /// not have, the guest goes on seeing: it moves along. Blocks.
+    /// Prepares the next upper layer and a new lower mount, and returns the layer's number. Files
+    /// that are only in the old upper layer are moved along, so that the guest still sees them.
+    /// Blocks.
     pub(crate) fn next_layer(
         &mut self,
         layers: Option<&OwnedFd>,
         mounter: &Mounter,
     ) -> io::Result<(u32, OwnedFd)> {
         if let Some(layers) = layers {
-            let layers = Tree::new(layers.try_clone()?);
+            let layers = DirTree::new(layers.try_clone()?);
             let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
             let (old, new) = (Path::new(&old), Path::new(&new));
             let guest = layers.find(old)?.map_or((0, 0), |upper| upper.owner);
             codexec_sandbox::as_file_user(guest, || {
                 layers.make_folder(new, old)?;
-                self.ledger.move_held(&layers.subtree(old)?, &layers.subtree(new)?)
+                self.ledger.move_held(&layers.open_subtree(old)?, &layers.open_subtree(new)?)
             })?;
         }
         self.layer += 1;
-        let lower = mounter.mount(&lower(&self.wanted))?;
+        let lower = mounter.mount(&lower_mount(&self.wanted))?;
         Ok((self.layer, lower))
     }
 
-    /// The guest sees the directory as it is now. Blocks.
+    /// Notes that the guest sees the directory as it is now. Blocks.
     pub(crate) fn begin_layer(&mut self) -> io::Result<()> {
-        self.since = Moment::after_all_changes(self.target.root())?;
+        self.since = FileTime::after_all_changes(self.target.root())?;
         Ok(())
     }
 
@@ -115,24 +115,24 @@ impl UserDir {
         &self.wanted.found.path
     }
 
-    pub(crate) fn machine(&self) -> &Machine {
-        &self.machine
+    pub(crate) fn resources(&self) -> &HostResources {
+        &self.resources
     }
 }
 
-/// What is told when nothing could be committed. A session tries again after its next cell.
-pub(crate) fn not_committed(error: &io::Error) -> Changes {
-    let mut listing = Listing::default();
-    listing.failed(Path::new("."), error);
-    listing.into_changes()
+/// Returns the report for a commit that failed. A session tries again after its next cell.
+pub(crate) fn report_failed_commit(error: &io::Error) -> Changes {
+    let mut report = ChangeReport::default();
+    report.add_failed(Path::new("."), error);
+    report.into_changes()
 }
 
-/// The name of an upper layer in the file system of layers.
+/// Returns the name of an upper layer in the directory of layers.
 fn upper_name(layer: u32) -> String {
     format!("upper-{layer}")
 }
 
-fn lower(wanted: &WorkingDir) -> Wanted {
+fn lower_mount(wanted: &WorkingDir) -> Wanted {
     let found = &wanted.found;
     Wanted {
         path: found.path.clone(),
@@ -142,9 +142,12 @@ fn lower(wanted: &WorkingDir) -> Wanted {
     }
 }
 
-/// THREAT[FIL-1]: what was judged is what is written to, whatever happened in between. From here
-/// on the directory is known by its descriptor: whoever renames it takes the guest's files along.
-fn open_target(wanted: &WorkingDir) -> io::Result<Tree> {
+/// Opens the directory to write to.
+///
+/// THREAT[FIL-1]: the directory that the policy admitted is the one written to, whatever happened
+/// in between. From here on it is identified by its descriptor, so a rename moves the guest's files
+/// along.
+fn open_target(wanted: &WorkingDir) -> io::Result<DirTree> {
     let found = &wanted.found;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -153,5 +156,5 @@ fn open_target(wanted: &WorkingDir) -> io::Result<Tree> {
     if (stat.st_dev, stat.st_ino) != (found.device, found.inode) {
         return Err(io::ErrorKind::StaleNetworkFileHandle.into());
     }
-    Ok(Tree::new(opened))
+    Ok(DirTree::new(opened))
 }

@@ -1,4 +1,4 @@
-//! The bound on how many guests there are, and the way to the pool of their language.
+//! The entry point of this crate: caps the number of guests and picks the pool of their language.
 
 use std::io;
 use std::sync::Arc;
@@ -11,20 +11,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::engine::Engine;
-use crate::pool::{Machine, Pool};
+use crate::pool::{HostResources, Pool};
 use crate::slot::Slot;
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
 
-/// How long the probe may take.
+/// Timeout of the sandbox probe.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// Starts guests. Cheap to clone.
+/// Starts guests, at most `Settings::max` at once. Cheap to clone.
 #[derive(Clone)]
-pub struct Workers(pub(crate) Arc<All>);
+pub struct Workers(pub(crate) Arc<WorkersInner>);
 
-pub(crate) struct All {
-    pub(crate) machine: Arc<Machine>,
+pub(crate) struct WorkersInner {
+    pub(crate) resources: Arc<HostResources>,
     js: Arc<Pool>,
     python: Arc<Pool>,
     bash: Arc<Pool>,
@@ -34,105 +34,107 @@ pub(crate) struct All {
 }
 
 impl Workers {
-    /// Starts nothing yet.
+    /// Creates the pools. No process is started yet.
     pub fn new(settings: Settings) -> Workers {
         let permits = Arc::new(Semaphore::new(settings.max));
-        let machine = Arc::new(Machine::new(settings));
-        let pool = |engine| Arc::new(Pool::new(engine, Arc::clone(&machine)));
-        Workers(Arc::new(All {
+        let resources = Arc::new(HostResources::new(settings));
+        let pool = |engine| Arc::new(Pool::new(engine, Arc::clone(&resources)));
+        Workers(Arc::new(WorkersInner {
             js: pool(Engine::Js),
             python: pool(Engine::Python),
             bash: pool(Engine::Bash),
             node: pool(Engine::Node),
             permits,
             waiting: AtomicUsize::new(0),
-            machine,
+            resources,
         }))
     }
 
-    /// Fills the pools, so that the first guest does not wait. A language that this machine
-    /// cannot run is no failure.
+    /// Fills the pools, so that the first guest does not wait. A language without an interpreter on
+    /// this machine is skipped.
     pub async fn warm(&self) -> Result<(), ExecError> {
         self.0.js.warm().await?;
         for pool in [&self.0.python, &self.0.bash] {
             match pool.warm().await {
-                Err(error @ ExecError::Interpreter(_)) => tracing::debug!(%error, "not warmed"),
+                Err(error @ ExecError::Interpreter(_)) => {
+                    tracing::debug!(%error, "pool not warmed: no interpreter")
+                }
                 other => other?,
             }
         }
         Ok(())
     }
 
-    /// Ends all workers, whatever they do, and leaves nothing of them behind. None starts after it.
+    /// Kills all workers and removes their cgroups. No worker starts afterwards.
     pub async fn close(&self) {
         self.0.permits.close();
         for pool in [&self.0.js, &self.0.python, &self.0.bash, &self.0.node] {
             pool.renew();
         }
-        self.0.machine.close().await;
+        self.0.resources.close().await;
     }
 
-    /// What stands around a guest of ours here, seen by building it.
+    /// Returns which sandbox layers protect a guest of the built-in engine, by building a worker.
     pub async fn posture(&self) -> Result<Posture, ExecError> {
         self.posture_of(Language::TypeScript).await
     }
 
-    /// What stands around a guest in this language, seen by building it.
+    /// Returns which sandbox layers protect a guest in this language, by building a worker.
     pub async fn posture_of(&self, language: Language) -> Result<Posture, ExecError> {
         let pool = self.0.pool(Engine::of(language));
-        let slot = pool.slot().await?;
+        let slot = pool.take_slot().await?;
         let posture = slot.posture().clone();
         pool.keep(slot);
         Ok(posture)
     }
 
-    /// Runs the guest that tries to get out; only where the role is that guest's.
+    /// Runs the probe guest, which tries to escape. `Settings::role` must be the probe's role.
     pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
-        let (_busy, worker) = self.0.js.slot().await?.occupy();
+        let (_busy, worker) = self.0.js.take_slot().await?.occupy();
         let mut line = Vec::new();
-        let read = worker.said(&mut line);
+        let read = worker.read_to_end(&mut line);
         timeout(PROBE, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         Ok(serde_json::from_slice(&line).map_err(io::Error::from)?)
     }
 
-    /// How many guests run, and how many requests wait for a worker.
+    /// Returns the number of running guests and of requests that wait for a worker.
     pub fn load(&self) -> (usize, usize) {
-        let running = self.0.machine.settings.max - self.0.permits.available_permits();
+        let running = self.0.resources.settings.max - self.0.permits.available_permits();
         (running, self.0.waiting.load(Ordering::Relaxed))
     }
 
-    /// A place among those that run, or in the queue behind them. Comes at once, and so does the
-    /// refusal where all are taken.
+    /// Takes a worker permit or a position in the queue. Returns at once, with `Busy` when the
+    /// queue is full.
     pub fn enter(&self) -> Result<Place, ExecError> {
         if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
-            return Ok(Place(Standing::Running(permit)));
+            return Ok(Place(QueueState::Running(permit)));
         }
-        let settings = &self.0.machine.settings;
+        let settings = &self.0.resources.settings;
         let queued = self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Waiting(Arc::clone(&self.0));
+        let place = QueuedRequest(Arc::clone(&self.0));
         if queued >= settings.queue {
-            return Err(self.0.busy(queued));
+            return Err(self.0.busy_error(queued));
         }
-        Ok(Place(Standing::Queued(place, queued)))
+        Ok(Place(QueueState::Queued(place, queued)))
     }
 
-    /// Starts the guest, in its turn. `servers` are the names that it may see.
+    /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
         self.start_at(self.enter()?, admitted, servers).await
     }
 
-    /// The same for somebody who has a place.
+    /// Like [`Workers::start`], for a request that is already admitted to the queue.
     pub async fn start_at(
         &self,
         place: Place,
         admitted: &Admitted,
         servers: Vec<String>,
     ) -> Result<Run, ExecError> {
-        let permit = self.0.permit(place).await?;
+        let permit = self.0.acquire_permit(place).await?;
         let pool = self.0.pool(Engine::of(admitted.language()));
-        let slot = pool.slot().await?;
+        let slot = pool.take_slot().await?;
         let (slot, dir) = match admitted.working_dir() {
-            Some(wanted) => self.in_directory(slot, wanted).await?,
+            Some(wanted) => self.mount_working_dir(slot, wanted).await?,
             None => (slot, None),
         };
         let limits = admitted.limits();
@@ -145,21 +147,21 @@ impl Workers {
             servers,
             memory_bytes: limits.memory_bytes,
         };
-        Ok(Run::new(job, limits, slot, dir, pool.hold(Some(permit))))
+        Ok(Run::new(job, limits, slot, dir, pool.lease(Some(permit))))
     }
 
-    /// Gives a waiting worker its directory.
-    pub(crate) async fn in_directory(
+    /// Mounts the requested working directory in a waiting worker.
+    pub(crate) async fn mount_working_dir(
         &self,
         slot: Slot,
         wanted: &WorkingDir,
     ) -> Result<(Slot, Option<UserDir>), ExecError> {
-        let (dir, overlay, lower) = UserDir::open(wanted, &self.0.machine).await?;
+        let (dir, overlay, lower) = UserDir::open(wanted, &self.0.resources).await?;
         Ok((slot.mount(overlay, lower).await?, Some(dir)))
     }
 }
 
-impl All {
+impl WorkersInner {
     pub(crate) fn pool(&self, engine: Engine) -> &Arc<Pool> {
         match engine {
             Engine::Js => &self.js,
@@ -169,37 +171,38 @@ impl All {
         }
     }
 
-    async fn permit(&self, place: Place) -> Result<OwnedSemaphorePermit, ExecError> {
+    async fn acquire_permit(&self, place: Place) -> Result<OwnedSemaphorePermit, ExecError> {
         let (place, queued) = match place.0 {
-            Standing::Running(permit) => return Ok(permit),
-            Standing::Queued(place, queued) => (place, queued),
+            QueueState::Running(permit) => return Ok(permit),
+            QueueState::Queued(place, queued) => (place, queued),
         };
-        let patience = self.machine.settings.queue_wait;
+        let patience = self.resources.settings.queue_wait;
         let wait = timeout(patience, Arc::clone(&self.permits).acquire_owned());
-        let permit = wait.await.map_err(|_| self.busy(queued))?.map_err(|_| self.busy(queued));
+        let permit =
+            wait.await.map_err(|_| self.busy_error(queued))?.map_err(|_| self.busy_error(queued));
         drop(place);
         permit
     }
 
-    fn busy(&self, queued: usize) -> ExecError {
-        let settings = &self.machine.settings;
+    fn busy_error(&self, queued: usize) -> ExecError {
+        let settings = &self.resources.settings;
         ExecError::Busy { cap: settings.max, queued, retry_after: settings.queue_wait }
     }
 }
 
-/// Leave to run now, or to wait for it.
-pub struct Place(Standing);
+/// A permit to run now, or a position in the queue.
+pub struct Place(QueueState);
 
-enum Standing {
+enum QueueState {
     Running(OwnedSemaphorePermit),
-    /// With how many were before it.
-    Queued(Waiting, usize),
+    /// With the number of requests ahead of it.
+    Queued(QueuedRequest, usize),
 }
 
-/// One request in the queue; leaves it when dropped.
-struct Waiting(Arc<All>);
+/// One request in the queue. Leaves the queue when dropped.
+struct QueuedRequest(Arc<WorkersInner>);
 
-impl Drop for Waiting {
+impl Drop for QueuedRequest {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! What workers of one engine come from.
+//! The zygote of one engine: the process that forks the keepers of its workers.
 
 use std::io;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ pub(crate) struct Zygote {
     pub(crate) link: Arc<ZygoteLink>,
     pub(crate) launch: Launch,
     pub(crate) missing: Vec<Missing>,
-    /// What its workers hold; `None` for our own engine.
+    /// The first process of each worker; `None` for the built-in engine.
     pub(crate) first: Option<First>,
-    /// The interpreter that is already warm, if guests are forks of it.
+    /// The warm interpreter, if guests are forked from one.
     pub(crate) warm: Option<WarmZygote>,
 }
 
@@ -29,24 +29,24 @@ impl Zygote {
             Engine::Js => {
                 let (program, role) = (settings.program.clone(), settings.role);
                 let link =
-                    blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
+                    run_blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
                 let memory_bytes = settings.limits.memory_bytes;
                 let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
             }
             Engine::Python | Engine::Bash | Engine::Node => {
-                Zygote::room(engine, settings, has_cgroups).await
+                Zygote::start_programs(engine, settings, has_cgroups).await
             }
         }
     }
 
-    async fn room(
+    async fn start_programs(
         engine: Engine,
         settings: &Settings,
         has_cgroups: bool,
     ) -> Result<Zygote, ExecError> {
         let settings = settings.clone();
-        let (link, found, missing) = blocking(move || {
+        let (link, found, missing) = run_blocking(move || {
             let mut found = interpreter::find(engine, &settings)?;
             if !has_cgroups {
                 found.launch = found.launch.without_cgroups(settings.limits.memory_bytes);
@@ -74,7 +74,7 @@ impl Zygote {
     }
 }
 
-pub(crate) async fn blocking<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ExecError> + Send + 'static,
 ) -> Result<T, ExecError> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?

@@ -1,57 +1,57 @@
-//! From whatever a guest has thrown to what the host is told.
+//! Converts a value that a guest has thrown to the error that the host gets.
 
 use codexec_types::{Thrown, ThrownCode};
 use rquickjs::{Ctx, Object, Value};
 
-use crate::positions::{Stack, Texts};
+use crate::positions::{GuestTexts, Stack};
 use crate::prelude::Prelude;
 
-/// A message is for reading; what is longer is cut.
+/// Longer messages are cut.
 const MESSAGE_BYTES: usize = 16 << 10;
 
 const OUT_OF_MEMORY: &str = "the code used up its memory";
 
-/// Reading an error runs the guest's code (getters, proxies): every step may throw, and then
-/// counts as absent.
-pub(crate) fn thrown<'js>(
+/// Describes a thrown value. Reading it runs guest code (getters, proxies), so every step may
+/// throw; such a part counts as missing.
+pub(crate) fn describe_thrown<'js>(
     ctx: &Ctx<'js>,
     prelude: &Prelude<'js>,
-    texts: &Texts,
+    texts: &GuestTexts,
     error: &Value<'js>,
 ) -> Thrown {
     let object = error.as_object();
     let maker = object.and_then(|error| class_name(ctx, error)).unwrap_or_default();
-    let stack = object.and_then(|error| text(ctx, error, "stack"));
+    let stack = object.and_then(|error| read_text(ctx, error, "stack"));
     let Stack { at, text: stack } =
-        stack.map(|stack| texts.stack(&stack, &maker)).unwrap_or_default();
+        stack.map(|stack| texts.parse_stack(&stack, &maker)).unwrap_or_default();
     let stack = stack.map(cut);
     if is_out_of_memory(ctx, error) {
         let message = OUT_OF_MEMORY.to_owned();
         return Thrown { code: ThrownCode::MemoryLimit, message, at, stack };
     }
-    let tool_code = caught(ctx, prelude.tool_code(error)).flatten();
-    let tool_code = tool_code.and_then(|code| code_named(&code));
+    let tool_code = take_ok(ctx, prelude.tool_code(error)).flatten();
+    let tool_code = tool_code.and_then(|code| find_code(&code));
     let code = tool_code.unwrap_or(ThrownCode::RuntimeError);
-    // The code says what kind of error it is; a tool's error need not say it again.
-    let own = tool_code.and_then(|_| text(ctx, object?, "message"));
+    // The code already names the kind of a tool's error, so the message does not repeat it.
+    let own = tool_code.and_then(|_| read_text(ctx, object?, "message"));
     let message = own
-        .or_else(|| caught(ctx, prelude.describe(error)))
+        .or_else(|| take_ok(ctx, prelude.describe(error)))
         .unwrap_or_else(|| "an error that cannot be shown was thrown".to_owned());
     Thrown { code, message: cut(message), at, stack }
 }
 
-/// The engine's own error has this text. When there is no memory even for an error it throws null,
-/// as a guest may: which of the two it was, only the host can tell.
+/// True for the engine's own out-of-memory error. Without memory even for an error object, the
+/// engine throws null, as a guest may: only the host can tell the two apart.
 fn is_out_of_memory<'js>(ctx: &Ctx<'js>, error: &Value<'js>) -> bool {
     let is_engines = |error: &Object<'js>| {
-        text(ctx, error, "name").as_deref() == Some("InternalError")
-            && text(ctx, error, "message").as_deref() == Some("out of memory")
+        read_text(ctx, error, "name").as_deref() == Some("InternalError")
+            && read_text(ctx, error, "message").as_deref() == Some("out of memory")
     };
     error.is_error() && error.as_object().is_some_and(is_engines)
 }
 
-/// The value, or nothing when it threw: the exception is taken off the engine.
-pub(crate) fn caught<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Option<T> {
+/// Returns the value, or `None` if it threw; clears the engine's pending exception.
+pub(crate) fn take_ok<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Option<T> {
     result
         .inspect_err(|err| {
             if err.is_exception() {
@@ -61,17 +61,17 @@ pub(crate) fn caught<T>(ctx: &Ctx<'_>, result: rquickjs::Result<T>) -> Option<T>
         .ok()
 }
 
-fn text<'js>(ctx: &Ctx<'js>, object: &Object<'js>, key: &str) -> Option<String> {
-    let value: Value = caught(ctx, object.get(key))?;
+fn read_text<'js>(ctx: &Ctx<'js>, object: &Object<'js>, key: &str) -> Option<String> {
+    let value: Value = take_ok(ctx, object.get(key))?;
     value.as_string()?.to_string().ok()
 }
 
 fn class_name<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {
-    let class: Value = caught(ctx, error.get("constructor"))?;
-    text(ctx, class.as_object()?, "name")
+    let class: Value = take_ok(ctx, error.get("constructor"))?;
+    read_text(ctx, class.as_object()?, "name")
 }
 
-fn code_named(name: &str) -> Option<ThrownCode> {
+fn find_code(name: &str) -> Option<ThrownCode> {
     let codes = [
         ThrownCode::InvalidArgs,
         ThrownCode::ServerNotAllowed,

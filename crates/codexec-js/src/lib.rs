@@ -1,7 +1,7 @@
 //! The worker's side for JavaScript and TypeScript: one engine, one guest, one socket.
 //!
-//! Invariant: after [`Guest::warm`] nothing opens a file, starts a thread or reads the
-//! environment. The only way out is the socket, and no guest value is trusted on its way to it.
+//! Invariant: after [`Guest::warm`] no code opens a file, starts a thread or reads the environment.
+//! The socket is the only way out, and no guest value is trusted on its way to it.
 
 mod fault;
 mod guest;

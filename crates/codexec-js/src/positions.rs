@@ -1,60 +1,60 @@
-//! From places in the printed script back to places in the guest's own text.
+//! Maps positions in the printed script back to positions in the guest's text.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use codexec_types::Position;
 
-/// The file name under which the engine knows the one code of a worker.
+/// The engine's file name for the code of a single execution.
 const CODE: &str = "<code>";
 
-/// More of a stack than this helps nobody.
+/// Maximum number of frames in a stack.
 const MAX_FRAMES: usize = 20;
 
-/// How deep a class of errors is looked into.
+/// Maximum number of nested constructors of an error class that are skipped.
 const MAX_CONSTRUCTORS: usize = 4;
 
-/// Lines that [`crate::program`] puts before the printed text.
+/// Number of lines that [`crate::program`] puts before the printed text.
 const HEAD_LINES: u32 = 1;
 
-/// What is remembered of the cells of a session. Functions of older ones are still called, and
-/// their frames are then left out.
+/// Limit of the remembered texts of a session's cells. Functions of older cells still run, but
+/// their frames are left out of stacks.
 const MAX_PRINTED_BYTES: usize = 4 << 20;
 
-/// The texts that the engine runs: one, which has the number 0, or the cells of a session.
+/// The texts that the engine runs: a single one with the number 0, or the cells of a session.
 #[derive(Default)]
-pub(crate) struct Texts {
+pub(crate) struct GuestTexts {
     latest: u32,
     positions: BTreeMap<u32, Positions>,
 }
 
-/// What the printed text and the guest's text have to do with each other.
+/// The mapping from a printed text to the guest's text.
 #[derive(Default)]
 pub(crate) struct Positions {
     printed: String,
-    /// Sorted by the place in the printed text: line and UTF-16 column, from zero.
+    /// Sorted by the position in the printed text: line and UTF-16 column, from zero.
     tokens: Vec<((u32, u32), Position)>,
 }
 
 /// The guest's part of a stack.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Stack {
-    /// In the text that was put last.
+    /// The position in the latest text.
     pub(crate) at: Option<Position>,
-    /// One frame a line.
+    /// One frame per line.
     pub(crate) text: Option<String>,
 }
 
-/// What a stack says of one call.
-struct Frame<'a> {
+/// One frame of a stack.
+struct StackFrame<'a> {
     name: &'a str,
     text: u32,
     at: Position,
 }
 
-impl Texts {
-    /// The text that runs from now on, and the name under which the engine is to know it.
-    pub(crate) fn put(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
+impl GuestTexts {
+    /// Adds the text that runs from now on, and returns the engine's file name for it.
+    pub(crate) fn add(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
         self.latest = number;
         self.positions.insert(number, positions);
         let bytes = |texts: &BTreeMap<u32, Positions>| -> usize {
@@ -66,19 +66,23 @@ impl Texts {
         if number == 0 { CODE.into() } else { format!("<cell {number}>").into() }
     }
 
-    /// Reads the engine's own stack text; frames that are not the guest's are left out. So are the
-    /// constructors of the error's own class, `maker`: its author looks for the `new`.
-    pub(crate) fn stack(&self, engine: &str, maker: &str) -> Stack {
-        let frames: Vec<_> = engine.lines().filter_map(|line| self.frame(line)).collect();
+    /// Parses the engine's stack text. Frames that are not the guest's are left out, and so are the
+    /// constructors of the error's own class, `maker`, because the position of the `new` is more
+    /// useful.
+    pub(crate) fn parse_stack(&self, engine: &str, maker: &str) -> Stack {
+        let frames: Vec<_> = engine.lines().filter_map(|line| self.parse_frame(line)).collect();
         let made = frames.iter().take(MAX_CONSTRUCTORS).rposition(|frame| frame.name == maker);
         let shown = frames.get(made.map_or(0, |index| index + 1)..).unwrap_or_default();
         let at = shown.iter().find(|frame| frame.text == self.latest).map(|frame| frame.at);
         let frames: Vec<String> =
-            shown.iter().take(MAX_FRAMES).map(|frame| self.line(frame)).collect();
+            shown.iter().take(MAX_FRAMES).map(|frame| self.format_frame(frame)).collect();
         Stack { at, text: (!frames.is_empty()).then(|| frames.join("\n")) }
     }
 
-    fn line(&self, Frame { name, text, at: Position { line, column } }: &Frame<'_>) -> String {
+    fn format_frame(
+        &self,
+        StackFrame { name, text, at: Position { line, column } }: &StackFrame<'_>,
+    ) -> String {
         if *text == self.latest {
             format!("at {name} ({line}:{column})")
         } else {
@@ -86,8 +90,9 @@ impl Texts {
         }
     }
 
-    /// `    at name (<code>:3:7)`, or `    at <code>:3:7` where the engine's parser gave up.
-    fn frame<'a>(&self, line: &'a str) -> Option<Frame<'a>> {
+    /// Parses `    at name (<code>:3:7)`, or `    at <code>:3:7` for an error of the engine's
+    /// parser.
+    fn parse_frame<'a>(&self, line: &'a str) -> Option<StackFrame<'a>> {
         let frame = line.trim_start().strip_prefix("at ")?;
         let (name, place) = frame.rsplit_once(" (").unwrap_or(("<main>", frame));
         let (text, place) = match place.strip_prefix(CODE) {
@@ -100,8 +105,8 @@ impl Texts {
         let place = place.strip_prefix(':')?;
         let (line, column) = place.strip_suffix(')').unwrap_or(place).split_once(':')?;
         let positions = self.positions.get(&text)?;
-        let at = positions.original(line.parse().ok()?, column.parse().ok()?)?;
-        Some(Frame { name, text, at })
+        let at = positions.map_to_original(line.parse().ok()?, column.parse().ok()?)?;
+        Some(StackFrame { name, text, at })
     }
 }
 
@@ -113,8 +118,8 @@ impl Positions {
         Positions { printed, tokens: tokens.collect() }
     }
 
-    /// `line` and `byte_column` as the engine counts them: in the whole script, from one.
-    fn original(&self, line: u32, byte_column: u32) -> Option<Position> {
+    /// Maps `line` and `byte_column` as the engine counts them: in the whole script, from one.
+    fn map_to_original(&self, line: u32, byte_column: u32) -> Option<Position> {
         let line = line.checked_sub(HEAD_LINES + 1)?;
         let column = self.utf16_column(line, byte_column.saturating_sub(1))?;
         let after = self.tokens.partition_point(|(place, _)| *place <= (line, column));
@@ -132,7 +137,7 @@ impl Positions {
     }
 }
 
-/// Where the byte at `offset` stands in the guest's text.
+/// Returns the position of a byte offset in the guest's text.
 pub(crate) fn position_of(code: &str, offset: u32) -> Position {
     let before = code.get(..offset as usize).unwrap_or(code);
     let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -143,7 +148,7 @@ pub(crate) fn position_of(code: &str, offset: u32) -> Position {
     }
 }
 
-/// Editors count columns so.
+/// Returns the length in UTF-16 units, which editors use for columns.
 fn utf16_length(text: &str) -> u32 {
     u32::try_from(text.encode_utf16().count()).unwrap_or(u32::MAX)
 }

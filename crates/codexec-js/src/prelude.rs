@@ -1,14 +1,14 @@
-//! Our own JavaScript, evaluated once before the fork. Each file is a function that gets the
-//! natives and what the files before it made.
+//! Our own JavaScript, evaluated once before the fork. Each file is a function of the natives and
+//! of the object that all files extend.
 
 use std::rc::Rc;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::{Ctx, Function, Object, Result, Value};
 
-use crate::native::{Host, natives};
+use crate::native::{HostLink, make_natives};
 
-/// In order: a file may use what those above it made.
+/// In order of evaluation: a file may use the definitions of earlier ones.
 const FILES: [(&str, &str); 11] = [
     ("primordials", include_str!("prelude/primordials.js")),
     ("inspect", include_str!("prelude/inspect.js")),
@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 11] = [
     ("text", include_str!("prelude/text.js")),
     ("url", include_str!("prelude/url.js")),
     ("tools", include_str!("prelude/tools.js")),
-    ("kept", include_str!("prelude/kept.js")),
+    ("host_functions", include_str!("prelude/host_functions.js")),
     ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),
 ];
@@ -28,7 +28,7 @@ pub(crate) struct Prelude<'js> {
     own: Object<'js>,
 }
 
-/// How far the guest's main function is.
+/// The state of the guest's main function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Pending,
@@ -36,9 +36,9 @@ pub(crate) enum State {
     Threw,
 }
 
-/// Puts the globals in place and gives the object through which [`Prelude`] works.
-pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<Host>) -> Result<Object<'js>> {
-    let natives = natives(ctx, host)?;
+/// Installs the globals and returns the object for [`Prelude`].
+pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<HostLink>) -> Result<Object<'js>> {
+    let natives = make_natives(ctx, host)?;
     let own = Object::new(ctx.clone())?;
     for (name, source) in FILES {
         let mut options = EvalOptions::default();
@@ -58,17 +58,18 @@ impl<'js> Prelude<'js> {
         self.hook("begin")?.call((servers,))
     }
 
-    /// What the code finds as its input and arguments.
+    /// Sets the globals `input` and `args`.
     pub(crate) fn give(&self, input: Value<'js>, args: Vec<String>) -> Result<()> {
         self.hook("give")?.call((input, args))
     }
 
-    /// What a cell declares without saying what it is: it is there, and new if it has to be.
+    /// Declares a cell's variables without a value: existing ones are kept, those in `anew` are
+    /// reset.
     pub(crate) fn declare(&self, variables: Vec<String>, anew: Vec<String>) -> Result<()> {
         self.hook("declare")?.call((variables, anew))
     }
 
-    /// Forgets what a cell has begun that was stopped.
+    /// Forgets the timers and calls of a cell that was interrupted.
     pub(crate) fn forget_cell(&self) -> Result<()> {
         self.hook("forgetCell")?.call(())
     }
@@ -86,7 +87,7 @@ impl<'js> Prelude<'js> {
         })
     }
 
-    /// The value's JSON text; `None` when it is longer than can be sent.
+    /// Returns the result as JSON; `None` if it is too long to be sent.
     pub(crate) fn result(&self) -> Result<Option<String>> {
         self.hook("result")?.call(())
     }
@@ -95,7 +96,7 @@ impl<'js> Prelude<'js> {
         self.hook("error")?.call(())
     }
 
-    /// The code of a `ToolError` that we made, and no other's.
+    /// Returns the code of a `ToolError`, but only if the prelude created it.
     pub(crate) fn tool_code(&self, error: &Value<'js>) -> Result<Option<String>> {
         self.hook("toolCode")?.call((error.clone(),))
     }
@@ -108,7 +109,7 @@ impl<'js> Prelude<'js> {
         self.hook("answer")?.call((id, result))
     }
 
-    /// `details` are a `CallError`'s.
+    /// `details` are the fields of a `CallError`.
     pub(crate) fn refuse(&self, id: u32, details: Value<'js>) -> Result<()> {
         self.hook("refuse")?.call((id, details))
     }
@@ -117,7 +118,7 @@ impl<'js> Prelude<'js> {
         self.hook("fail")?.call((id, error))
     }
 
-    /// Main is pending, calls are, and there is nothing else: no timer, no rejection to report.
+    /// True if main is pending and only calls are outstanding: no timer, no rejection to report.
     pub(crate) fn awaits_only_calls(&self) -> Result<bool> {
         self.hook("awaitsOnlyCalls")?.call(())
     }
@@ -126,12 +127,12 @@ impl<'js> Prelude<'js> {
         self.hook("hasPendingCalls")?.call(())
     }
 
-    /// Fires what is due; when the next is due, in milliseconds of the run's clock.
+    /// Fires one due timer. Returns when the next one is due, in milliseconds of the run's clock.
     pub(crate) fn fire_timers(&self) -> Result<Option<f64>> {
         self.hook("fireTimers")?.call(())
     }
 
-    /// When the next timer is due that is not an interval.
+    /// Returns when the next timer is due that is not an interval.
     pub(crate) fn next_timeout(&self) -> Result<Option<f64>> {
         self.hook("nextTimeout")?.call(())
     }
@@ -145,7 +146,7 @@ impl<'js> Prelude<'js> {
         self.hook("noteRejection")?.call((promise, reason, is_handled))
     }
 
-    /// Says on the guest's stderr which rejections nobody has handled.
+    /// Writes unhandled rejections to the guest's stderr.
     pub(crate) fn report_rejections(&self) -> Result<()> {
         self.hook("reportRejections")?.call(())
     }

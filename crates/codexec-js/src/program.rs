@@ -1,9 +1,10 @@
-//! From the guest's text to the script that the engine runs.
+//! Compiles the guest's text to the script that the engine runs.
 //!
-//! The text is parsed alone and printed anew from its tree, so that no text can close the
-//! function that is put around it.
+//! The text is parsed alone and printed anew from its syntax tree, so that no text can close the
+//! function that is wrapped around it.
 //!
-//! THREAT[ESC-1]: nor can it name a module; there is no loader, and no object of another realm.
+//! THREAT[ESC-1]: the text cannot name a module either; there is no loader, and no object of
+//! another realm.
 
 mod declarations;
 mod modules;
@@ -20,41 +21,45 @@ use oxc_semantic::SemanticBuilder;
 use oxc_span::{GetSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
-use self::declarations::Owners;
+use self::declarations::OwnerNames;
 use crate::positions::{Positions, position_of};
 
-pub(crate) use declarations::Declared;
+pub(crate) use declarations::DeclaredNames;
 
-/// A guest's code, ready for the engine: an expression that gives an async function.
+/// A guest's code, ready for the engine: an expression that evaluates to an async function.
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
-    pub(crate) declared: Declared,
+    pub(crate) declared: DeclaredNames,
 }
 
-/// Whose are the names that a text declares?
+/// The owner of the names that a text declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Names {
-    /// The text's own: it is run once.
+pub(crate) enum NameScope {
+    /// The text itself: it runs once.
     Own,
-    /// The session's, of which it is a cell.
+    /// The session: the text is one of its cells.
     Session,
 }
 
-/// On a line of its own, so that columns stay as they are.
+/// On its own line, so that columns do not change.
 const HEAD: &str = "({\"<main>\": async () => {\n";
 const TAIL: &str = "\n}})[\"<main>\"]";
 
-/// What keeps a text from being a program.
-struct Flaw {
+/// A syntax error.
+struct SyntaxFlaw {
     message: String,
     offset: Option<u32>,
 }
 
 impl Program {
-    pub(crate) fn compile(code: &str, language: Language, names: Names) -> Result<Program, Thrown> {
+    pub(crate) fn compile(
+        code: &str,
+        language: Language,
+        names: NameScope,
+    ) -> Result<Program, Thrown> {
         compile(code, language, names).map_err(|flaw| Thrown {
-            code: flaw_code(language),
+            code: syntax_error_code(language),
             message: flaw.message,
             at: flaw.offset.map(|offset| position_of(code, offset)),
             stack: None,
@@ -62,8 +67,8 @@ impl Program {
     }
 }
 
-/// What a text that is no program is called.
-pub(crate) fn flaw_code(language: Language) -> ThrownCode {
+/// Returns the error code for a text that is not a valid program.
+pub(crate) fn syntax_error_code(language: Language) -> ThrownCode {
     match language {
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
             ThrownCode::SyntaxError
@@ -72,7 +77,7 @@ pub(crate) fn flaw_code(language: Language) -> ThrownCode {
     }
 }
 
-fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw> {
+fn compile(code: &str, language: Language, names: NameScope) -> Result<Program, SyntaxFlaw> {
     let source_type = match language {
         // The host sends no other language to this engine.
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
@@ -80,7 +85,7 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         }
         Language::TypeScript => SourceType::ts(),
     };
-    let owners = Owners::of(code);
+    let owners = OwnerNames::unused_in(code);
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, code, source_type).with_options(options).parse();
@@ -96,7 +101,7 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         .with_excess_capacity(if source_type.is_typescript() { 2.0 } else { 0.0 })
         .build(&program);
     refuse_flaws(&semantic.diagnostics)?;
-    let anew = declarations::enums(&program);
+    let anew = declarations::list_enums(&program);
     if source_type.is_typescript() {
         let scoping = semantic.semantic.into_scoping();
         let options = TransformOptions::default();
@@ -105,15 +110,15 @@ fn compile(code: &str, language: Language, names: Names) -> Result<Program, Flaw
         refuse_flaws(&transformed.diagnostics)?;
     }
     let (head, variables) = match names {
-        Names::Own => (HEAD.to_owned(), Vec::new()),
-        Names::Session => {
+        NameScope::Own => (HEAD.to_owned(), Vec::new()),
+        NameScope::Session => {
             let variables = declarations::share(&mut program, &owners, &allocator);
             let given = format!("async ({}, {}) =>", owners.variables, owners.constants);
             (HEAD.replace("async () =>", &given), variables)
         }
     };
     let (script, positions) = print(&program, &head);
-    Ok(Program { script, positions, declared: Declared { variables, anew } })
+    Ok(Program { script, positions, declared: DeclaredNames { variables, anew } })
 }
 
 fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {
@@ -136,10 +141,10 @@ fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {
     (script, positions)
 }
 
-/// Without a `return`, the value of the last expression is the value of the code.
+/// Makes the last expression the result, if there is no `return`.
 fn return_last_expression<'a>(program: &mut ast::Program<'a>, allocator: &'a Allocator) {
     let builder = AstBuilder::new(allocator);
-    // A text that is nothing but strings is parsed as directives.
+    // A text that consists of string literals only is parsed as directives.
     if program.body.is_empty()
         && let Some(directive) = program.directives.pop()
     {
@@ -166,7 +171,7 @@ fn is_erased(statement: &Statement<'_>) -> bool {
     )
 }
 
-fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), Flaw> {
+fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), SyntaxFlaw> {
     let is_error = |d: &&oxc_diagnostics::OxcDiagnostic| {
         matches!(d.severity, oxc_diagnostics::Severity::Error)
     };
@@ -178,7 +183,7 @@ fn refuse_flaws(diagnostics: &[oxc_diagnostics::OxcDiagnostic]) -> Result<(), Fl
         None => first.message.to_string(),
     };
     let offset = first.labels.first().map(oxc_diagnostics::LabeledSpan::offset);
-    Err(Flaw { message, offset })
+    Err(SyntaxFlaw { message, offset })
 }
 
 #[cfg(test)]

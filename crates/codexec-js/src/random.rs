@@ -1,7 +1,7 @@
-//! Random numbers. They come from the kernel after the fork: what the zygote knew, every one of
-//! its children would know.
+//! Random numbers. They come from the kernel after the fork: state of the zygote would be the same
+//! in all its children.
 
-/// One call to the kernel is good for this many bytes.
+/// Bytes that are fetched with one system call.
 const POOL_BYTES: usize = 4 << 10;
 
 #[derive(Default)]
@@ -10,14 +10,14 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// From zero to one, one left out.
+    /// Returns a number from zero to one, excluding one.
     pub(crate) fn fraction(&mut self) -> Result<f64, getrandom::Error> {
         if self.unused.len() < size_of::<u64>() {
             self.unused = bytes(POOL_BYTES)?;
         }
         let taken = self.unused.split_off(self.unused.len() - size_of::<u64>());
         let bits = taken.iter().fold(0, |bits, byte| (bits << 8) | u64::from(*byte));
-        // 53 bits are all that a double can hold.
+        // A double holds 53 bits.
         Ok((bits >> 11) as f64 / (1_u64 << 53) as f64)
     }
 }

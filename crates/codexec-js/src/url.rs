@@ -1,11 +1,11 @@
-//! URLs as the web reads them, for the prelude's `URL`.
+//! URLs as the WHATWG standard defines them, for the prelude's `URL`.
 
 use url::{Url, quirks};
 
-/// `href`, `origin`, then the parts in the order in which the prelude's `URL` names them.
-pub(crate) type Parts = Vec<String>;
+/// `href`, `origin`, then the parts in the order of the prelude's `URL`.
+pub(crate) type UrlParts = Vec<String>;
 
-pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
+pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<UrlParts> {
     let base = match base {
         Some(base) => Some(Url::parse(base).ok()?),
         None => None,
@@ -13,10 +13,10 @@ pub(crate) fn parse(text: &str, base: Option<&str>) -> Option<Parts> {
     Url::options().base_url(base.as_ref()).parse(text).ok().map(|url| parts(&url))
 }
 
-/// What `url.part = value` makes of it. A value that does not fit changes nothing.
-pub(crate) fn with_part(href: &str, part: &str, value: &str) -> Option<Parts> {
+/// Returns the parts after `url.part = value`. An invalid value changes nothing.
+pub(crate) fn set_part(href: &str, part: &str, value: &str) -> Option<UrlParts> {
     let mut url = Url::parse(href).ok()?;
-    // The web's setters are silent about values that do not fit.
+    // The standard's setters ignore invalid values.
     let _fits = match part {
         "protocol" => quirks::set_protocol(&mut url, value).is_ok(),
         "username" => quirks::set_username(&mut url, value).is_ok(),
@@ -41,7 +41,7 @@ pub(crate) fn with_part(href: &str, part: &str, value: &str) -> Option<Parts> {
     Some(parts(&url))
 }
 
-fn parts(url: &Url) -> Parts {
+fn parts(url: &Url) -> UrlParts {
     [
         quirks::href(url),
         &quirks::origin(url),

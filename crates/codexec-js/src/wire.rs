@@ -1,6 +1,6 @@
-//! The worker's end of the socket. It uses `read`, `sendto` and `poll` and nothing else, for the
-//! sandbox knows next to no other call on it. A call to the system is what a tool call costs
-//! most, so it polls only when there is nothing to do but wait.
+//! The worker's end of the socket. Uses only `read`, `sendto` and `poll`, because seccomp allows
+//! hardly anything else. System calls are the main cost of a tool call, so it polls only when there
+//! is nothing to do but wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -18,26 +18,26 @@ use nix::sys::socket::{MsgFlags, send};
 
 const READ_BYTES: usize = 64 << 10;
 
-/// Frames out, answers in. While it waits to write it reads, so that two full buffers cannot
-/// make host and guest wait for each other.
+/// Sends frames and receives answers. Reads while waiting to write, so that two full buffers cannot
+/// block host and guest.
 pub(crate) struct Wire {
     socket: File,
     unread: Vec<u8>,
-    /// What `read` reads into; kept, for clearing it anew each time would cost more than reading.
+    /// The buffer for `read`. Reused, because clearing a new one costs more than reading.
     buffer: Vec<u8>,
     answers: HashMap<u32, Result<Json, CallError>>,
-    /// The ids in `answers`, in the order of their arrival.
+    /// The ids in `answers`, in the order of arrival.
     arrived: VecDeque<u32>,
     next_id: u32,
-    /// The next code of a session.
+    /// The next cell of a session.
     cell: Option<Cell>,
-    /// Whether the host wants the cell that runs to stop.
+    /// The host has interrupted the current cell.
     is_interrupted: bool,
 }
 
-/// The host is gone, or talks nonsense: there is nobody left to run for.
+/// The host is gone, or sent an invalid frame: the guest has to end.
 #[derive(Debug)]
-pub(crate) struct Gone;
+pub(crate) struct HostGone;
 
 impl Wire {
     pub(crate) fn new(socket: UnixStream) -> Wire {
@@ -53,21 +53,21 @@ impl Wire {
         }
     }
 
-    /// The first frame: what to run.
-    pub(crate) fn receive_job(&mut self) -> Result<Job, Gone> {
+    /// Receives the first frame: the job.
+    pub(crate) fn receive_job(&mut self) -> Result<Job, HostGone> {
         loop {
             match self.take_frame()? {
                 Some(ToGuest::Start(job)) => return Ok(job),
                 Some(ToGuest::Answer(_) | ToGuest::Cell(_) | ToGuest::Interrupt) => {
-                    return Err(Gone);
+                    return Err(HostGone);
                 }
                 None => self.read()?,
             }
         }
     }
 
-    /// The next code of a session; blocks until it is there.
-    pub(crate) fn receive_cell(&mut self) -> Result<Cell, Gone> {
+    /// Receives the next cell of a session. Blocks until it arrives.
+    pub(crate) fn receive_cell(&mut self) -> Result<Cell, HostGone> {
         loop {
             self.sort_frames()?;
             match self.cell.take() {
@@ -81,8 +81,8 @@ impl Wire {
         self.is_interrupted
     }
 
-    /// The same, after a look at what has come. Does not block.
-    pub(crate) fn look_for_interrupt(&mut self) -> Result<bool, Gone> {
+    /// Reads what has arrived, without blocking, and returns whether the cell is interrupted.
+    pub(crate) fn poll_interrupt(&mut self) -> Result<bool, HostGone> {
         if !self.poll(PollFlags::POLLIN, Some(Duration::ZERO))?.is_empty() {
             self.read()?;
             self.sort_frames()?;
@@ -96,8 +96,8 @@ impl Wire {
         id
     }
 
-    pub(crate) fn send(&mut self, frame: &FromGuest) -> Result<(), Gone> {
-        let bytes = frame.encode().map_err(|_| Gone)?;
+    pub(crate) fn send(&mut self, frame: &FromGuest) -> Result<(), HostGone> {
+        let bytes = frame.encode().map_err(|_| HostGone)?;
         let mut rest = bytes.as_slice();
         while !rest.is_empty() {
             let written = self.write(rest)?;
@@ -112,15 +112,18 @@ impl Wire {
         Ok(())
     }
 
-    /// As much as fits at once, perhaps nothing: never blocks, also on a blocking socket.
-    fn write(&self, bytes: &[u8]) -> Result<usize, Gone> {
+    /// Writes as much as fits, perhaps nothing. Never blocks, not even on a blocking socket.
+    fn write(&self, bytes: &[u8]) -> Result<usize, HostGone> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         retry(|| Ok(send(self.socket.as_raw_fd(), bytes, flags)?))
     }
 
-    /// Blocks until the answer with this id is there; the others wait their turn. `None` when the
-    /// cell that waits is to stop.
-    pub(crate) fn wait_for(&mut self, id: u32) -> Result<Option<Result<Json, CallError>>, Gone> {
+    /// Blocks until the answer with this id arrives; others are kept. Returns `None` if the cell is
+    /// interrupted.
+    pub(crate) fn wait_for(
+        &mut self,
+        id: u32,
+    ) -> Result<Option<Result<Json, CallError>>, HostGone> {
         loop {
             self.sort_frames()?;
             if let Some(result) = self.answers.remove(&id) {
@@ -134,12 +137,12 @@ impl Wire {
         }
     }
 
-    /// The next answer; blocks at most until `deadline`, for ever without one, and not when the
-    /// cell that runs is to stop.
+    /// Returns the next answer. Blocks at most until `deadline`, or forever without one; returns
+    /// `None` if the cell is interrupted.
     pub(crate) fn next_answer(
         &mut self,
         deadline: Option<Instant>,
-    ) -> Result<Option<Answer>, Gone> {
+    ) -> Result<Option<Answer>, HostGone> {
         loop {
             self.sort_frames()?;
             if let Some(id) = self.arrived.pop_front()
@@ -160,14 +163,14 @@ impl Wire {
         }
     }
 
-    fn sort_frames(&mut self) -> Result<(), Gone> {
+    fn sort_frames(&mut self) -> Result<(), HostGone> {
         while let Some(frame) = self.take_frame()? {
             match frame {
-                ToGuest::Start(_) => return Err(Gone),
-                // One at a time.
-                ToGuest::Cell(_) if self.cell.is_some() => return Err(Gone),
+                ToGuest::Start(_) => return Err(HostGone),
+                // One cell at a time.
+                ToGuest::Cell(_) if self.cell.is_some() => return Err(HostGone),
                 ToGuest::Cell(cell) => {
-                    // What came before it meant the cell before it.
+                    // An interrupt before the cell was meant for the previous one.
                     self.is_interrupted = false;
                     self.cell = Some(cell);
                 }
@@ -181,39 +184,39 @@ impl Wire {
         Ok(())
     }
 
-    fn take_frame(&mut self) -> Result<Option<ToGuest>, Gone> {
+    fn take_frame(&mut self) -> Result<Option<ToGuest>, HostGone> {
         let Some((header, rest)) = self.unread.split_first_chunk::<FRAME_HEADER_BYTES>() else {
             return Ok(None);
         };
-        let length = frame_length(*header).map_err(|_| Gone)?;
+        let length = frame_length(*header).map_err(|_| HostGone)?;
         let Some(body) = rest.get(..length) else {
             let missing = length - rest.len();
             self.unread.reserve(missing.min(MAX_FRAME_BYTES));
             return Ok(None);
         };
-        let frame = ToGuest::decode(body).map_err(|_| Gone)?;
+        let frame = ToGuest::decode(body).map_err(|_| HostGone)?;
         self.unread.drain(..FRAME_HEADER_BYTES + length);
         Ok(Some(frame))
     }
 
-    /// Blocks until there may be more to take.
-    fn read(&mut self) -> Result<(), Gone> {
+    /// Reads more bytes. Blocks until some may be available.
+    fn read(&mut self) -> Result<(), HostGone> {
         let count = retry(|| match self.socket.read(&mut self.buffer) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             other => other,
         })?;
         if count == 0 {
-            // The socket itself does not block.
+            // The socket is non-blocking.
             self.poll(PollFlags::POLLIN, None)?;
         }
         self.unread.extend_from_slice(self.buffer.get(..count).unwrap_or_default());
         Ok(())
     }
 
-    /// What of `wanted` can be done now; nothing when the time is up, or a signal came between.
-    fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, Gone> {
+    /// Waits for events; returns none on a timeout or after a signal.
+    fn poll(&self, wanted: PollFlags, left: Option<Duration>) -> Result<PollFlags, HostGone> {
         let timeout = match left {
-            // A timer may fire late, never early: rounded up.
+            // Rounded up: a timer may fire late, never early.
             Some(left) => {
                 PollTimeout::try_from(left.as_micros().div_ceil(1_000)).unwrap_or(PollTimeout::MAX)
             }
@@ -222,21 +225,21 @@ impl Wire {
         let mut fds = [PollFd::new(self.socket.as_fd(), wanted)];
         match poll(&mut fds, timeout) {
             Ok(0) | Err(nix::Error::EINTR) => Ok(PollFlags::empty()),
-            // A hang-up shows itself in the read that follows.
+            // A hang-up is noticed by the read that follows.
             Ok(_) => Ok(fds.first().and_then(PollFd::revents).unwrap_or(PollFlags::POLLIN)),
-            Err(_) => Err(Gone),
+            Err(_) => Err(HostGone),
         }
     }
 }
 
-/// Zero bytes when the call would have blocked.
-fn retry(mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, Gone> {
+/// Retries after EINTR. Returns zero if the call would have blocked.
+fn retry(mut call: impl FnMut() -> io::Result<usize>) -> Result<usize, HostGone> {
     loop {
         match call() {
             Ok(count) => return Ok(count),
             Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
             Err(err) if err.kind() == io::ErrorKind::WouldBlock => return Ok(0),
-            Err(_) => return Err(Gone),
+            Err(_) => return Err(HostGone),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! From the upper layer of an overlay to the user's directory: only what the guest wrote, only
-//! where nobody else has changed anything, and nothing that acts by itself.
+//! Commits the upper layer of an overlay to the user's directory: only what the guest wrote, only
+//! where nobody else has changed anything, and no file that programs run or obey by themselves.
 
 use std::io;
 use std::path::Path;
@@ -7,29 +7,29 @@ use std::path::Path;
 use codexec_types::Changes;
 use rustix::fs::fgetxattr;
 
+use super::artifact_copies::ArtifactCopies;
+use super::change_report::ChangeReport;
+use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH, have_equal_content};
+use super::entry_writer::{self, EntryContent, EntryResult, NewEntry};
+use super::file_time::FileTime;
 use super::held_back;
-use super::kept::KeptFiles;
-use super::ledger::Ledger;
-use super::listing::Listing;
-use super::moment::Moment;
-use super::place::{self, Content, Placed, Wanted};
-use super::tree::{MAX_DEPTH, Node, NodeKind, Tree, have_equal_content};
+use super::ledger::CommitLedger;
 
-/// What one commit works with.
+/// The inputs and the state of one commit.
 pub(crate) struct Commit<'a> {
-    pub(crate) upper: &'a Tree,
-    pub(crate) target: &'a Tree,
-    /// What changed in the user's directory from here on, somebody else changed.
-    pub(crate) since: Moment,
-    /// What earlier commits of the same layer did.
-    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) upper: &'a DirTree,
+    pub(crate) target: &'a DirTree,
+    /// Changes in the user's directory after this moment were made by somebody else.
+    pub(crate) since: FileTime,
+    /// The earlier commits of the same layer.
+    pub(crate) ledger: &'a mut CommitLedger,
     pub(crate) let_through: &'a [String],
-    /// The owner of what is new, where we are root.
+    /// The owner of new files, if we are root.
     pub(crate) owner: Option<(u32, u32)>,
-    /// How much may be copied.
+    /// Maximum bytes to copy.
     pub(crate) max_bytes: u64,
-    pub(crate) kept: KeptFiles<'a>,
-    pub(crate) listing: Listing,
+    pub(crate) copies: ArtifactCopies<'a>,
+    pub(crate) report: ChangeReport,
 }
 
 const CHANGED: &str = "somebody else changed it meanwhile, and theirs stays";
@@ -40,26 +40,27 @@ const TOO_DEEP: &str = "folders are nested too deeply";
 const TOO_LARGE: &str = "it is larger than `files.max-mib` allows";
 
 impl Commit<'_> {
-    /// Does all of it, as far as it can be done: an entry that fails is told as a conflict.
+    /// Commits every entry. An entry that fails is reported as a conflict.
     pub(crate) fn run(mut self) -> Changes {
-        self.folder(Path::new(""), false, 0);
+        self.commit_folder(Path::new(""), false, 0);
         self.ledger.settle(self.target);
-        self.listing.into_changes()
+        self.report.into_changes()
     }
 
-    /// `is_replaced`: what the user has there is not what the guest saw there last.
-    fn folder(&mut self, path: &Path, is_replaced: bool, depth: usize) {
+    /// Commits the entries of one folder. `is_replaced`: the user's folder is not the one that the
+    /// guest saw.
+    fn commit_folder(&mut self, path: &Path, is_replaced: bool, depth: usize) {
         let entries = match self.upper.list(path) {
             Ok(entries) => entries,
-            Err(error) => return self.fail(path, &error),
+            Err(error) => return self.report_failure(path, &error),
         };
         for (name, node) in entries {
             let path = path.join(name);
             if let Err(error) = self.upper.unlock(&path, &node) {
-                self.fail(&path, &error);
+                self.report_failure(&path, &error);
                 continue;
             }
-            let reason = match held_back::judge(self.upper, &path, &node, self.let_through) {
+            let reason = match held_back::find_reason(self.upper, &path, &node, self.let_through) {
                 None if depth >= MAX_DEPTH => Some(TOO_DEEP),
                 other => other,
             };
@@ -68,46 +69,52 @@ impl Commit<'_> {
                 continue;
             }
             let done = match node.kind {
-                NodeKind::Dir => self.dir(&path, &node, is_replaced, depth),
-                NodeKind::File => self.file(&path, &node, is_replaced),
-                NodeKind::Link => self.link(&path, &node),
-                NodeKind::Whiteout => self.deleted(&path, &node),
-                NodeKind::Special => Ok(()),
+                FileKind::Dir => self.commit_dir(&path, &node, is_replaced, depth),
+                FileKind::File => self.commit_file(&path, &node, is_replaced),
+                FileKind::Link => self.commit_link(&path, &node),
+                FileKind::Whiteout => self.commit_deletion(&path, &node),
+                FileKind::Special => Ok(()),
             };
             if let Err(error) = done {
-                self.fail(&path, &error);
+                self.report_failure(&path, &error);
             }
         }
     }
 
-    fn dir(&mut self, path: &Path, node: &Node, is_replaced: bool, depth: usize) -> io::Result<()> {
-        // Overlayfs marks folders that the guest made itself, and not those inside of these.
+    fn commit_dir(
+        &mut self,
+        path: &Path,
+        node: &FileNode,
+        is_replaced: bool,
+        depth: usize,
+    ) -> io::Result<()> {
+        // Overlayfs marks folders that the guest created, but not the folders inside them.
         let is_own = is_replaced || self.is_opaque(path);
         let there = self.target.find(path)?;
         match there {
-            Some(there) if there.kind == NodeKind::Dir => {
+            Some(there) if there.kind == FileKind::Dir => {
                 let is_new = is_own && !self.ledger.has_made(path);
-                is_new.then(|| self.clear(path, &there)).transpose()?;
+                is_new.then(|| self.clear_folder(path, &there)).transpose()?;
             }
             Some(there) => {
-                if self.remove_entry(path, &there)? == Placed::Conflict {
-                    self.conflict(path, node, CHANGED);
+                if self.remove_entry(path, &there)? == EntryResult::Conflict {
+                    self.report_conflict(path, node, CHANGED);
                     return Ok(());
                 }
                 self.make_dirs(path)?;
             }
-            // A folder that somebody else deleted comes back only if something new is in it.
+            // A folder that somebody else deleted is restored only for new files in it.
             None if is_own => self.make_dirs(path)?,
             None => {}
         }
         if is_own {
             self.ledger.note_made(path);
         }
-        self.folder(path, is_own, depth + 1);
+        self.commit_folder(path, is_own, depth + 1);
         Ok(())
     }
 
-    fn file(&mut self, path: &Path, node: &Node, is_new: bool) -> io::Result<()> {
+    fn commit_file(&mut self, path: &Path, node: &FileNode, is_new: bool) -> io::Result<()> {
         if self.ledger.is_done(path, node) {
             return Ok(());
         }
@@ -118,140 +125,140 @@ impl Commit<'_> {
         let there = self.target.find(path)?;
         let (mut source, node) = self.upper.open_file(path)?;
         if let Some(there) = &there
-            && there.kind == NodeKind::File
+            && there.kind == FileKind::File
             && (there.bytes, there.mode) == (node.bytes, node.mode)
-            && let Ok((mut theirs, _)) = self.target.open_file(path)
-            && have_equal_content(&mut source, &mut theirs)?
+            && let Ok((mut existing, _)) = self.target.open_file(path)
+            && have_equal_content(&mut source, &mut existing)?
         {
             return Ok(());
         }
         let was_there = self.was_copied_up(path) && !is_new;
         let (mut source, node) = self.upper.open_file(path)?;
-        let content = Content::File(&mut source, self.max_bytes);
-        let placed = self.put(path, &node, there, was_there, content)?;
+        let content = EntryContent::File(&mut source, self.max_bytes);
+        let placed = self.put_entry(path, &node, there, was_there, content)?;
         if placed.is_some() {
             self.max_bytes = self.max_bytes.saturating_sub(node.bytes);
         }
         Ok(())
     }
 
-    fn link(&mut self, path: &Path, node: &Node) -> io::Result<()> {
+    fn commit_link(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
         if self.ledger.is_done(path, node) {
             return Ok(());
         }
         let goal = self.upper.read_link(path)?;
-        // THREAT[FIL-5]: a program of the user's would follow it.
+        // THREAT[FIL-5]: one of the user's programs would follow the link.
         if !stays_inside(path, &goal) {
             self.hold_back(path, node, OUTSIDE);
             return Ok(());
         }
         let there = self.target.find(path)?;
-        let is_link = there.is_some_and(|there| there.kind == NodeKind::Link);
+        let is_link = there.is_some_and(|there| there.kind == FileKind::Link);
         if is_link && self.target.read_link(path)? == goal {
             return Ok(());
         }
-        self.put(path, node, there, false, Content::Link(&goal)).map(drop)
+        self.put_entry(path, node, there, false, EntryContent::Link(&goal)).map(drop)
     }
 
-    /// Creates or replaces one entry. `Some` if the user's directory has it now.
-    fn put(
+    /// Creates or replaces one entry. Returns `Some` if the user's directory has it now.
+    fn put_entry(
         &mut self,
         path: &Path,
-        node: &Node,
-        there: Option<Node>,
+        node: &FileNode,
+        there: Option<FileNode>,
         was_there: bool,
-        content: Content<'_>,
-    ) -> io::Result<Option<Node>> {
+        content: EntryContent<'_>,
+    ) -> io::Result<Option<FileNode>> {
         // THREAT[FIL-7]: somebody else's change wins.
-        let is_ours = |there: &Node| self.ledger.is_ours(path, there);
+        let is_ours = |there: &FileNode| self.ledger.is_ours(path, there);
         if let Some(there) = &there
             && there.stamp.changed >= self.since
             && !is_ours(there)
         {
-            self.conflict(path, node, CHANGED);
+            self.report_conflict(path, node, CHANGED);
             return Ok(None);
         }
         let is_gone = was_there || self.ledger.has_put(path);
         if there.is_none() && is_gone {
-            self.conflict(path, node, DELETED);
+            self.report_conflict(path, node, DELETED);
             return Ok(None);
         }
         let owner = self.owner.map(|own| there.map_or(own, |there| there.owner));
-        let modified = (node.kind == NodeKind::File).then(|| node.stamp.modified.into());
-        let wanted = Wanted { content, mode: node.mode, owner, modified };
+        let modified = (node.kind == FileKind::File).then(|| node.stamp.modified.into());
+        let entry = NewEntry { content, mode: node.mode, owner, modified };
         let placed = match &there {
             None => {
                 self.make_dirs(path.parent().unwrap_or(Path::new("")))?;
-                place::create(self.target, path, wanted)?
+                entry_writer::create(self.target, path, entry)?
             }
-            Some(there) if there.kind == NodeKind::Dir => {
-                if self.remove_entry(path, there)? == Placed::Conflict {
-                    self.conflict(path, node, CHANGED);
+            Some(there) if there.kind == FileKind::Dir => {
+                if self.remove_entry(path, there)? == EntryResult::Conflict {
+                    self.report_conflict(path, node, CHANGED);
                     return Ok(None);
                 }
-                place::create(self.target, path, wanted)?
+                entry_writer::create(self.target, path, entry)?
             }
-            Some(there) => place::replace(self.target, path, there, wanted)?,
+            Some(there) => entry_writer::replace(self.target, path, there, entry)?,
         };
-        let Placed::Done(Some(now)) = placed else {
-            self.conflict(path, node, CHANGED);
+        let EntryResult::Done(Some(now)) = placed else {
+            self.report_conflict(path, node, CHANGED);
             return Ok(None);
         };
         self.ledger.note_put(path, node, &now);
         match there {
-            None => self.listing.created(path, node.bytes),
-            Some(_) => self.listing.modified(path, node.bytes),
+            None => self.report.add_created(path, node.bytes),
+            Some(_) => self.report.add_modified(path, node.bytes),
         }
         Ok(Some(now))
     }
 
-    fn deleted(&mut self, path: &Path, node: &Node) -> io::Result<()> {
+    fn commit_deletion(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
         if self.ledger.is_done(path, node) {
             return Ok(());
         }
         if let Some(there) = self.target.find(path)?
-            && self.remove_entry(path, &there)? == Placed::Conflict
+            && self.remove_entry(path, &there)? == EntryResult::Conflict
         {
-            self.listing.conflict(path, NOT_DELETED);
+            self.report.add_conflict(path, NOT_DELETED);
         }
         self.ledger.note_removed(path, node);
         Ok(())
     }
 
-    /// Removes what the guest removed, and nothing that somebody else has changed or added.
-    fn remove_entry(&mut self, path: &Path, there: &Node) -> io::Result<Placed> {
+    /// Removes what the guest removed, but nothing that somebody else has changed or added.
+    fn remove_entry(&mut self, path: &Path, there: &FileNode) -> io::Result<EntryResult> {
         if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
-            return Ok(Placed::Conflict);
+            return Ok(EntryResult::Conflict);
         }
-        if there.kind != NodeKind::Dir {
-            let placed = place::remove(self.target, path, there)?;
-            if placed != Placed::Conflict {
-                self.listing.deleted(path, there.bytes);
+        if there.kind != FileKind::Dir {
+            let placed = entry_writer::remove(self.target, path, there)?;
+            if placed != EntryResult::Conflict {
+                self.report.add_deleted(path, there.bytes);
             }
             return Ok(placed);
         }
         let mut is_whole = true;
         for (name, node) in self.target.list(path)? {
-            is_whole &= self.remove_entry(&path.join(name), &node)? != Placed::Conflict;
+            is_whole &= self.remove_entry(&path.join(name), &node)? != EntryResult::Conflict;
         }
         if !is_whole {
-            return Ok(Placed::Conflict);
+            return Ok(EntryResult::Conflict);
         }
-        place::remove_dir(self.target, path)
+        entry_writer::remove_dir(self.target, path)
     }
 
-    /// The guest deleted this folder and made a new one of the same name: what was in the old one
-    /// goes, unless the new one has it, too.
-    fn clear(&mut self, path: &Path, there: &Node) -> io::Result<()> {
+    /// Empties a folder that the guest deleted and created again, except for entries that the new
+    /// folder has, too.
+    fn clear_folder(&mut self, path: &Path, there: &FileNode) -> io::Result<()> {
         if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
             return Ok(());
         }
         for (name, node) in self.target.list(path)? {
             let path = path.join(name);
             if self.upper.find(&path)?.is_none()
-                && self.remove_entry(&path, &node)? == Placed::Conflict
+                && self.remove_entry(&path, &node)? == EntryResult::Conflict
             {
-                self.listing.conflict(&path, NOT_DELETED);
+                self.report.add_conflict(&path, NOT_DELETED);
             }
         }
         Ok(())
@@ -263,48 +270,48 @@ impl Commit<'_> {
             Ok(Some(node)) => node.mode,
             Ok(None) | Err(_) => 0o755,
         };
-        place::make_dirs(self.target, path, mode, self.owner).map(drop)
+        entry_writer::make_dirs(self.target, path, mode, self.owner).map(drop)
     }
 
     fn is_opaque(&self, path: &Path) -> bool {
-        self.has_mark(self.upper.open_dir(path), "user.overlay.opaque")
+        self.has_xattr(self.upper.open_dir(path), "user.overlay.opaque")
     }
 
-    /// True if the file began as a copy of one that the user has.
+    /// True if the file started as a copy of one of the user's files.
     fn was_copied_up(&self, path: &Path) -> bool {
-        self.has_mark(self.upper.open_file(path).map(|(file, _)| file), "user.overlay.origin")
+        self.has_xattr(self.upper.open_file(path).map(|(file, _)| file), "user.overlay.origin")
     }
 
-    fn has_mark(&self, opened: io::Result<impl std::os::fd::AsFd>, name: &str) -> bool {
+    fn has_xattr(&self, opened: io::Result<impl std::os::fd::AsFd>, name: &str) -> bool {
         opened.is_ok_and(|entry| fgetxattr(entry, name, &mut [0_u8; 128]).is_ok())
     }
 
-    fn hold_back(&mut self, path: &Path, node: &Node, reason: &'static str) {
-        let is_known = self.ledger.knows(path);
-        let has_news = self.kept.keep(self.upper, path, node, self.ledger);
+    fn hold_back(&mut self, path: &Path, node: &FileNode, reason: &'static str) {
+        let is_known = self.ledger.has_entry(path);
+        let has_news = self.copies.copy_entry(self.upper, path, node, self.ledger);
         if has_news || !is_known {
-            self.listing.held_back(path, reason);
+            self.report.add_held_back(path, reason);
         }
         self.ledger.note_held(path, node);
     }
 
-    fn conflict(&mut self, path: &Path, node: &Node, reason: &'static str) {
-        self.kept.keep(self.upper, path, node, self.ledger);
+    fn report_conflict(&mut self, path: &Path, node: &FileNode, reason: &'static str) {
+        self.copies.copy_entry(self.upper, path, node, self.ledger);
         self.ledger.note_conflict(path, node);
-        self.listing.conflict(path, reason);
+        self.report.add_conflict(path, reason);
     }
 
-    fn fail(&mut self, path: &Path, error: &io::Error) {
+    fn report_failure(&mut self, path: &Path, error: &io::Error) {
         if let Ok(Some(node)) = self.upper.find(path) {
-            self.kept.keep(self.upper, path, &node, self.ledger);
+            self.copies.copy_entry(self.upper, path, &node, self.ledger);
         }
-        tracing::warn!(path = %path.display(), %error, "a file was not committed");
-        self.listing.failed(path, error);
+        tracing::warn!(path = %path.display(), %error, "cannot commit a file");
+        self.report.add_failed(path, error);
     }
 }
 
-/// True if a link at `path` cannot lead out of the directory by itself. Only at its beginning may
-/// it go up: behind a name, which may be a link, `..` leads anywhere.
+/// True if a link at `path` cannot lead out of the directory. `..` is allowed only at the start of
+/// its target: after a name, which may be a symlink, it could lead anywhere.
 fn stays_inside(path: &Path, goal: &Path) -> bool {
     use std::path::Component;
     let mut height = path.components().count().saturating_sub(1);

@@ -1,17 +1,19 @@
-//! What a guest may write for itself and never into the user's directory: files that programs
-//! obey or run without being asked to.
+//! Files that a guest may write for itself, but that are never committed to the user's directory:
+//! programs run or obey them without being asked to.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::tree::{Node, NodeKind, Tree};
+use super::dir_tree::{DirTree, FileKind, FileNode};
 
-/// THREAT[FIL-2], THREAT[CFG-5]: names at any depth, in any spelling of upper and lower case, and
-/// why each is held back. A `*` at the beginning stands for any beginning, and a name with a `/`
-/// for the end of a path. Every file of a project that we read servers from is here.
+/// The reasons to hold back files, and their names.
 ///
-/// Files that only a deliberate command or a remote service uses are not: `package.json`,
+/// THREAT[FIL-2], THREAT[CFG-5]: names match at any depth and case-insensitively. A leading `*`
+/// matches any prefix; a name with a `/` matches the end of a path. Every project file that we read
+/// MCP servers from is listed.
+///
+/// Files that only a deliberate command or a remote service uses are not listed: `package.json`,
 /// `Makefile`, `pyproject.toml`, `.gitignore`, `.github/workflows`.
 const TABLE: &[(&str, &[&str])] = &[
     ("repositories run hooks and obey settings", REPOSITORIES),
@@ -156,37 +158,37 @@ const TOOLS: &[&str] = &[
 
 const ENVIRONMENT: &str = "a virtual environment runs what is in it";
 
-/// Why an entry that a guest wrote stays out of the user's directory, if it does.
-pub(crate) fn judge(
-    layer: &Tree,
+/// Returns the reason to hold back an entry, if there is one.
+pub(crate) fn find_reason(
+    layer: &DirTree,
     path: &Path,
-    node: &Node,
+    node: &FileNode,
     let_through: &[String],
 ) -> Option<&'static str> {
     let name = path.file_name()?;
-    if node.kind == NodeKind::Special {
+    if node.kind == FileKind::Special {
         return Some("it is a pipe, a socket or a device");
     }
-    // Whoever lets a folder through lets through what is in it.
+    // A setting that lets a folder through also applies to its contents.
     let is_named = |part: &OsStr| let_through.iter().any(|word| part.as_bytes() == word.as_bytes());
     if path.iter().any(is_named) {
         return None;
     }
     for (reason, patterns) in TABLE {
-        let hit = patterns.iter().find(|pattern| matches(pattern, path, name));
+        let hit = patterns.iter().find(|pattern| matches_pattern(pattern, path, name));
         if hit.is_some_and(|pattern| !let_through.iter().any(|word| word == pattern)) {
             return Some(reason);
         }
     }
     // A virtual environment may have any name.
-    let is_environment = node.kind == NodeKind::Dir
+    let is_environment = node.kind == FileKind::Dir
         && layer
             .find(&path.join("pyvenv.cfg"))
-            .is_ok_and(|found| found.is_some_and(|marker| marker.kind != NodeKind::Whiteout));
+            .is_ok_and(|found| found.is_some_and(|marker| marker.kind != FileKind::Whiteout));
     is_environment.then_some(ENVIRONMENT)
 }
 
-fn matches(pattern: &str, path: &Path, name: &OsStr) -> bool {
+fn matches_pattern(pattern: &str, path: &Path, name: &OsStr) -> bool {
     if let Some(ending) = pattern.strip_prefix('*') {
         let (name, ending) = (name.as_bytes(), ending.as_bytes());
         let start = name.len().checked_sub(ending.len());

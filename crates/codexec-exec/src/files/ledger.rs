@@ -1,66 +1,66 @@
-//! What earlier commits of one upper layer did, so that a session's next commit does only what is
-//! new, and knows its own writes from other people's.
+//! A record of the earlier commits of one upper layer. A session's next commit then handles only
+//! what is new, and can tell its own writes from other people's.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use super::tree::{Node, Stamp, Tree};
+use super::dir_tree::{DirTree, FileNode, FileStamp};
 
 #[derive(Default)]
-pub(crate) struct Ledger {
-    entries: BTreeMap<PathBuf, Entry>,
-    /// Folders of the user's that a commit wrote in, as they were afterwards.
-    folders: HashMap<PathBuf, Option<Stamp>>,
-    /// Folders that the guest made itself.
+pub(crate) struct CommitLedger {
+    entries: BTreeMap<PathBuf, LedgerEntry>,
+    /// The user's folders that a commit wrote to, with their stamps afterwards.
+    folders: HashMap<PathBuf, Option<FileStamp>>,
+    /// Folders that the guest created.
     made: BTreeSet<PathBuf>,
 }
 
-struct Entry {
-    /// The guest's version that was dealt with.
-    upper: Stamp,
-    became: Became,
+struct LedgerEntry {
+    /// The version of the guest's file that was handled.
+    upper: FileStamp,
+    result: CommitResult,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Became {
-    /// The user's directory has it, as this.
-    Put(Stamp),
+enum CommitResult {
+    /// The user's directory has the file, with this stamp.
+    Put(FileStamp),
     Removed,
-    /// The user's directory does not have it, and the guest goes on seeing it.
+    /// The user's directory does not have the file, but the guest still sees it.
     Held,
-    /// The user's directory has somebody else's.
+    /// The user's directory has somebody else's version.
     Conflict,
 }
 
-impl Ledger {
-    /// True if this version of the guest's was dealt with before. Overlayfs shares one file
-    /// between all marks of deletions, so its times tell nothing.
-    pub(crate) fn is_done(&self, path: &Path, node: &Node) -> bool {
+impl CommitLedger {
+    /// True if this version of the guest's entry was handled before. Overlayfs may share one inode
+    /// between all whiteouts, so their stamps are not compared.
+    pub(crate) fn is_done(&self, path: &Path, node: &FileNode) -> bool {
         self.entries.get(path).is_some_and(|entry| {
-            let is_removal = entry.became == Became::Removed;
+            let is_removal = entry.result == CommitResult::Removed;
             match node.kind {
-                super::tree::NodeKind::Whiteout => is_removal,
+                super::dir_tree::FileKind::Whiteout => is_removal,
                 _ => entry.upper == node.stamp && !is_removal,
             }
         })
     }
 
-    /// True if what the user has there is what a commit left there.
-    pub(crate) fn is_ours(&self, path: &Path, there: &Node) -> bool {
+    /// True if the user's entry is unchanged since a commit wrote it.
+    pub(crate) fn is_ours(&self, path: &Path, there: &FileNode) -> bool {
         let put = self.entries.get(path).is_some_and(
-            |entry| matches!(entry.became, Became::Put(stamp) if stamp == there.stamp),
+            |entry| matches!(entry.result, CommitResult::Put(stamp) if stamp == there.stamp),
         );
         put || self.folders.get(path).is_some_and(|folder| *folder == Some(there.stamp))
     }
 
-    pub(crate) fn knows(&self, path: &Path) -> bool {
+    pub(crate) fn has_entry(&self, path: &Path) -> bool {
         self.entries.contains_key(path)
     }
 
     pub(crate) fn has_put(&self, path: &Path) -> bool {
-        self.entries.get(path).is_some_and(|entry| matches!(entry.became, Became::Put(_)))
+        self.entries.get(path).is_some_and(|entry| matches!(entry.result, CommitResult::Put(_)))
     }
 
     pub(crate) fn has_made(&self, path: &Path) -> bool {
@@ -69,34 +69,34 @@ impl Ledger {
 
     pub(crate) fn note_made(&mut self, path: &Path) {
         self.made.insert(path.to_owned());
-        self.touch(path);
+        self.mark_parent(path);
     }
 
-    pub(crate) fn note_put(&mut self, path: &Path, node: &Node, now: &Node) {
-        self.note(path, node, Became::Put(now.stamp));
+    pub(crate) fn note_put(&mut self, path: &Path, node: &FileNode, now: &FileNode) {
+        self.note(path, node, CommitResult::Put(now.stamp));
     }
 
-    pub(crate) fn note_removed(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Removed);
+    pub(crate) fn note_removed(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Removed);
     }
 
-    pub(crate) fn note_held(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Held);
+    pub(crate) fn note_held(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Held);
     }
 
-    pub(crate) fn note_conflict(&mut self, path: &Path, node: &Node) {
-        self.note(path, node, Became::Conflict);
+    pub(crate) fn note_conflict(&mut self, path: &Path, node: &FileNode) {
+        self.note(path, node, CommitResult::Conflict);
     }
 
-    fn note(&mut self, path: &Path, node: &Node, became: Became) {
-        if became != Became::Held {
-            self.touch(path);
+    fn note(&mut self, path: &Path, node: &FileNode, result: CommitResult) {
+        if result != CommitResult::Held {
+            self.mark_parent(path);
             self.forget_below(path);
         }
-        self.entries.insert(path.to_owned(), Entry { upper: node.stamp, became });
+        self.entries.insert(path.to_owned(), LedgerEntry { upper: node.stamp, result });
     }
 
-    /// Where a folder was, there is a file now, or nothing.
+    /// Forgets everything below a path that is no longer a folder.
     fn forget_below(&mut self, path: &Path) {
         self.made.remove(path);
         let beyond = (Bound::Excluded(path), Bound::Unbounded);
@@ -113,15 +113,15 @@ impl Ledger {
         }
     }
 
-    /// The folder that an entry is in has changed by it.
-    fn touch(&mut self, path: &Path) {
+    /// Marks the parent folder as changed by us.
+    fn mark_parent(&mut self, path: &Path) {
         if let Some(folder) = path.parent() {
             self.folders.insert(folder.to_owned(), None);
         }
     }
 
-    /// At the end of a commit: how the folders are that it wrote in.
-    pub(crate) fn settle(&mut self, target: &Tree) {
+    /// Records the stamps of the folders that this commit wrote to. Called at the end of a commit.
+    pub(crate) fn settle(&mut self, target: &DirTree) {
         for (path, stamp) in &mut self.folders {
             if stamp.is_none() && !path.as_os_str().is_empty() {
                 *stamp = target.find(path).ok().flatten().map(|node| node.stamp);
@@ -134,20 +134,20 @@ impl Ledger {
         self.folders.extend(stamps);
     }
 
-    /// Moves what is held back from one layer to the next, and forgets everything else: the next
-    /// layer covers nothing but that.
-    pub(crate) fn move_held(&mut self, from: &Tree, to: &Tree) -> io::Result<()> {
+    /// Moves the held-back files from one layer to the next and forgets everything else, because
+    /// the new layer contains nothing else.
+    pub(crate) fn move_held(&mut self, from: &DirTree, to: &DirTree) -> io::Result<()> {
         let old = std::mem::take(self);
         let mut root: Option<&Path> = None;
         for (path, entry) in &old.entries {
-            if entry.became != Became::Held {
+            if entry.result != CommitResult::Held {
                 continue;
             }
             if !root.is_some_and(|root| path.starts_with(root)) {
                 root = Some(path);
                 from.move_entry(path, to)?;
             }
-            // A move changes the times of what is moved, and of nothing below it.
+            // A rename changes the stamp of the moved entry, but of nothing below it.
             if let Some(node) = to.find(path)? {
                 self.note_held(path, &node);
             }

@@ -1,4 +1,4 @@
-//! What a guest did to a workspace of its own: listed, and copied before it is gone.
+//! The guest's own temporary workspace: lists its files, and copies them before it is deleted.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -6,48 +6,48 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::Changes;
 
-use super::kept::KeptFiles;
-use super::listing::Listing;
-use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
+use super::artifact_copies::ArtifactCopies;
+use super::change_report::ChangeReport;
+use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH};
 
-/// How much of a workspace is looked at. It holds no more files than `limits.disk-files`.
+/// Maximum number of files that are listed. A workspace has at most `limits.disk-files`.
 const MAX_SEEN: usize = 50_000;
 
-/// Every file of a workspace at one moment, by its path from there.
-pub(crate) type WorkspaceFiles = BTreeMap<PathBuf, Node>;
+/// All files of a workspace at one moment, by relative path.
+pub(crate) type WorkspaceFiles = BTreeMap<PathBuf, FileNode>;
 
-/// What a guest has done to its workspace since `before`, and how the workspace is now. New and
-/// changed files are copied to `keep`, as far as there is room for them.
+/// Returns the changes in a workspace since `before`, and its files now. New and changed files are
+/// copied to `keep` as far as they fit.
 ///
-/// THREAT[FIL-6]: the guest may still change everything while this looks.
+/// THREAT[FIL-6]: the guest may change everything during the walk.
 pub(crate) fn collect(
     workspace: OwnedFd,
     before: &WorkspaceFiles,
     keep: &Path,
 ) -> (Changes, WorkspaceFiles) {
-    let tree = Tree::new(workspace);
-    let after = see(&tree);
-    let (mut listing, mut kept) = (Listing::default(), KeptFiles::new(keep));
+    let tree = DirTree::new(workspace);
+    let after = list_files(&tree);
+    let (mut report, mut copies) = (ChangeReport::default(), ArtifactCopies::new(keep));
     for (path, now) in &after {
         match before.get(path) {
-            None => listing.created(path, now.bytes),
-            Some(then) if then != now => listing.modified(path, now.bytes),
+            None => report.add_created(path, now.bytes),
+            Some(then) if then != now => report.add_modified(path, now.bytes),
             Some(_) => continue,
         }
-        if now.kind == NodeKind::File
-            && let Err(error) = kept.keep_file(&tree, path)
+        if now.kind == FileKind::File
+            && let Err(error) = copies.copy_file(&tree, path)
         {
-            tracing::debug!(%error, "an artifact was not kept");
+            tracing::debug!(%error, "cannot copy an artifact");
         }
     }
     for (path, then) in before.iter().filter(|(path, _)| !after.contains_key(*path)) {
-        listing.deleted(path, then.bytes);
+        report.add_deleted(path, then.bytes);
     }
-    (listing.into_changes(), after)
+    (report.into_changes(), after)
 }
 
-/// Files and links only: a folder is there because of what is in it.
-fn see(tree: &Tree) -> WorkspaceFiles {
+/// Lists files and symlinks. Folders are implied by their contents.
+fn list_files(tree: &DirTree) -> WorkspaceFiles {
     let mut seen = WorkspaceFiles::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -57,7 +57,7 @@ fn see(tree: &Tree) -> WorkspaceFiles {
                 return seen;
             }
             let path = folder.join(name);
-            if node.kind != NodeKind::Dir {
+            if node.kind != FileKind::Dir {
                 seen.insert(path, node);
             } else if depth < MAX_DEPTH {
                 folders.push((path, depth + 1));
@@ -67,7 +67,7 @@ fn see(tree: &Tree) -> WorkspaceFiles {
     seen
 }
 
-/// True if a workspace, which is in memory and waits for no disk, has no entries.
+/// True if a workspace has no entries. A workspace is a tmpfs, so this does not wait for a disk.
 pub(crate) fn is_empty(workspace: &OwnedFd) -> bool {
     let Ok(entries) = rustix::fs::Dir::read_from(workspace.as_fd()) else { return false };
     entries.flatten().all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))

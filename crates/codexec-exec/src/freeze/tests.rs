@@ -3,7 +3,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::*;
 
-/// A process of ours that plays init: a shell whose children are the guest's processes.
+/// A shell that plays init: its children are the guest's processes.
 struct Init(Child);
 
 impl Init {
@@ -27,7 +27,7 @@ impl Init {
 
     fn children(&self) -> Vec<i32> {
         let init = i32::try_from(self.0.id()).expect("an id");
-        tree(&[init]).into_iter().filter(|pid| *pid != init).collect()
+        list_tree(&[init]).into_iter().filter(|pid| *pid != init).collect()
     }
 }
 
@@ -47,20 +47,20 @@ impl Drop for Init {
 const FORKS: &str = "(while :; do (:); done) & (sleep 100) & echo ready; read x";
 
 #[test]
-fn all_processes_stand_still_and_go_on() {
+fn all_processes_stop_and_resume() {
     let init = Init::start(FORKS);
     let freezer = init.freezer();
     let frozen = freezer.freeze().expect("frozen");
     assert!(frozen.members.len() >= 2, "{frozen:?}");
     for pid in init.children() {
-        let state = Stat::read(&format!("/proc/{pid}/stat")).expect("there").state;
+        let state = ProcStat::read(&format!("/proc/{pid}/stat")).expect("there").state;
         assert!(matches!(state, b'T' | b'Z'), "{}", char::from(state));
     }
     assert!(frozen.is_still());
     let pids: Vec<i32> = frozen.members.keys().copied().collect();
     drop(frozen);
     for pid in pids {
-        while Stat::read(&format!("/proc/{pid}/stat")).is_some_and(|stat| stat.state == b'T') {
+        while ProcStat::read(&format!("/proc/{pid}/stat")).is_some_and(|stat| stat.state == b'T') {
             std::thread::yield_now();
         }
     }
@@ -77,7 +77,7 @@ fn a_process_that_was_woken_is_noticed() {
     while frozen.is_still() {
         std::thread::yield_now();
     }
-    // Also when all of them stand still again.
+    // Also after all of them have stopped again.
     for member in frozen.members.values() {
         member.process.stop();
     }
@@ -85,10 +85,10 @@ fn a_process_that_was_woken_is_noticed() {
 }
 
 #[test]
-fn what_the_guest_has_stopped_itself_stays_so() {
+fn processes_stopped_by_the_guest_stay_stopped() {
     let init = Init::start("sleep 100 & kill -STOP $!; echo ready; read x");
     let [sleep] = init.children()[..] else { panic!("one process") };
-    let state = || Stat::read(&format!("/proc/{sleep}/stat")).expect("there").state;
+    let state = || ProcStat::read(&format!("/proc/{sleep}/stat")).expect("there").state;
     while state() != b'T' {
         std::thread::yield_now();
     }
@@ -97,7 +97,7 @@ fn what_the_guest_has_stopped_itself_stays_so() {
 }
 
 #[test]
-fn an_id_that_is_used_again_is_nobodys_root() {
+fn a_reused_process_id_is_not_a_root() {
     let init = Init::start(FORKS);
     let mut freezer = init.freezer();
     for (_, start) in &mut freezer.roots {
@@ -107,23 +107,27 @@ fn an_id_that_is_used_again_is_nobodys_root() {
 }
 
 #[test]
-fn only_what_began_since_is_killed() {
+fn only_processes_started_since_are_killed() {
     let init = Init::start("sleep 300 & (sleep 200; :) & echo ready; read x");
     let frozen = init.freezer().freeze().expect("frozen");
     let ticks: Vec<u64> = frozen.members.values().map(|member| member.stat.start).collect();
     let last = ticks.iter().max().copied().expect("a process");
-    let old: Vec<i32> =
-        frozen.members.keys().copied().filter(|pid| frozen.is_since(*pid, last + 1, 0)).collect();
+    let old: Vec<i32> = frozen
+        .members
+        .keys()
+        .copied()
+        .filter(|pid| frozen.is_started_since(*pid, last + 1, 0))
+        .collect();
     assert!(old.is_empty(), "{old:?}");
     let first = ticks.iter().min().copied().expect("a process");
     let main = *frozen.members.keys().min().expect("a process");
     frozen.kill_since(first, main);
     drop(frozen);
     while init.children().into_iter().any(|pid| {
-        let stat = Stat::read(&format!("/proc/{pid}/stat"));
+        let stat = ProcStat::read(&format!("/proc/{pid}/stat"));
         pid != main && stat.is_some_and(|stat| stat.state != b'Z')
     }) {
         std::thread::yield_now();
     }
-    assert!(Stat::read(&format!("/proc/{main}/stat")).is_some_and(|stat| stat.state != b'Z'));
+    assert!(ProcStat::read(&format!("/proc/{main}/stat")).is_some_and(|stat| stat.state != b'Z'));
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 use codexec_sandbox::{Command, First, ask_program};
 
 use super::{
-    Interpreter, OURS, check_origin, environment, launch, on_path, outside_usr, room, show_packages,
+    Interpreter, SHIM_DIR, add_shared_packages, check_origin, find_on_path, guest_environment,
+    make_launch, make_rootfs, paths_outside_system,
 };
 use crate::{ExecError, Settings};
 
@@ -21,31 +22,31 @@ const FILES: &[(&str, &str)] = &[
     ("session.mjs", include_str!("../shim/node/session.mjs")),
     ("taken.mjs", include_str!("../shim/node/taken.mjs")),
     ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
-    // The same tools as in our own engine, by the same code.
+    // The same files as in the built-in engine.
     ("tools.js", include_str!("../shim/node/tools.js")),
-    ("kept.js", include_str!("../shim/node/kept.js")),
+    ("host_functions.js", include_str!("../shim/node/host_functions.js")),
 ];
-/// What its guest needs, see guest.mjs.
+/// Flags that guest.mjs needs.
 const FLAGS: &[&str] = &[
     "--no-warnings",
-    // A cell that is stopped in the middle leaves Node's own count of callbacks unbalanced.
+    // A cell that is interrupted leaves Node's callback counter unbalanced.
     "--no-force-async-hooks-checks",
     "--expose-internals",
     "--experimental-vm-modules",
     "--experimental-import-meta-resolve",
 ];
-const PATIENCE: Duration = Duration::from_secs(10);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let named = settings.node.clone();
-    let program = named.clone().or_else(|| on_path("node", settings));
+    let program = named.clone().or_else(|| find_on_path("node", settings));
     let problem = |what: String| ExecError::Interpreter(what);
     let program = program.ok_or_else(|| {
         let hint = "install Node.js 18 or newer, or name it with `node.interpreter` in config.toml";
         problem(format!("there is no node on PATH; {hint}"))
     })?;
     check_origin(&program, settings)?;
-    let version = ask_program(&program, &["--version"], &[], PATIENCE).map_err(|error| {
+    let version = ask_program(&program, &["--version"], &[], QUERY_TIMEOUT).map_err(|error| {
         let hint = "name a working one with `node.interpreter` in config.toml";
         problem(format!("{} cannot be started ({error}); {hint}", program.display()))
     })?;
@@ -56,27 +57,27 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
         return Err(problem(format!("{found} is Node.js {version}; 18 or newer is needed")));
     }
     let real = std::fs::canonicalize(&program).unwrap_or(program);
-    let mut room = room(settings, shown(&real));
-    let packages = show_packages(settings, "node", &mut room);
+    let mut rootfs = make_rootfs(settings, paths_to_show(&real));
+    let packages = add_shared_packages(settings, "node", &mut rootfs);
     for (name, text) in FILES {
-        room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
+        rootfs.written.push((Path::new(SHIM_DIR).join(name), (*text).to_owned()));
     }
-    // More than it may have: its own end would be a crash, ours names the limit.
+    // Above our own limit: Node would exit with a crash, while our guard names the limit.
     let memory_mib = (settings.limits.memory_bytes >> 20) + 256;
     let mut arguments = vec![format!("--max-old-space-size={memory_mib}")];
     arguments.extend(FLAGS.iter().map(|flag| (*flag).to_owned()));
-    arguments.push(format!("{OURS}/guest.mjs"));
-    let environment = environment(settings, real.parent());
+    arguments.push(format!("{SHIM_DIR}/guest.mjs"));
+    let environment = guest_environment(settings, real.parent());
     let name = format!("{} {version}", real.display());
     let first = First::Started(Command { program: real, arguments, environment });
-    Ok(Interpreter { launch: launch(settings, room), first, python: None, packages, name })
+    Ok(Interpreter { launch: make_launch(settings, rootfs), first, python: None, packages, name })
 }
 
-/// An installation of its own brings its modules along.
-fn shown(program: &Path) -> Vec<PathBuf> {
+/// Returns the paths to show: an installation with its own prefix needs its modules as well.
+fn paths_to_show(program: &Path) -> Vec<PathBuf> {
     let prefix = program.parent().and_then(Path::parent);
     match prefix {
-        Some(prefix) if prefix.join("lib/node_modules").is_dir() => outside_usr(prefix),
-        Some(_) | None => outside_usr(program),
+        Some(prefix) if prefix.join("lib/node_modules").is_dir() => paths_outside_system(prefix),
+        Some(_) | None => paths_outside_system(program),
     }
 }

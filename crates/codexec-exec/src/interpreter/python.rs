@@ -6,12 +6,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    Interpreter, OURS, check_origin, environment, guest_directory, launch, on_path, outside_usr,
-    room, show_packages,
+    Interpreter, SHIM_DIR, add_shared_packages, check_origin, find_guest_directory, find_on_path,
+    guest_environment, make_launch, make_rootfs, paths_outside_system,
 };
 use crate::{ExecError, Settings};
 
-/// All of it stands in the room, so that a traceback can show it.
+/// Every file of the shim is in the rootfs, so that tracebacks can show its lines.
 const FILES: &[(&str, &str)] = &[
     ("zygote.py", include_str!("../shim/python/zygote.py")),
     ("codexec_guest.py", include_str!("../shim/python/guest.py")),
@@ -19,7 +19,10 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_errors.py", include_str!("../shim/python/codexec_guest_errors.py")),
     ("codexec_guest_files.py", include_str!("../shim/python/codexec_guest_files.py")),
     ("codexec_guest_imports.py", include_str!("../shim/python/codexec_guest_imports.py")),
-    ("codexec_guest_kept.py", include_str!("../shim/python/codexec_guest_kept.py")),
+    (
+        "codexec_guest_host_functions.py",
+        include_str!("../shim/python/codexec_guest_host_functions.py"),
+    ),
     ("codexec_guest_mcp.py", include_str!("../shim/python/codexec_guest_mcp.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_attributed.py", include_str!("../shim/python/codexec_guest_attributed.py")),
@@ -31,13 +34,14 @@ const FILES: &[(&str, &str)] = &[
     ("codexec_guest_wire.py", include_str!("../shim/python/codexec_guest_wire.py")),
 ];
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What an interpreter tells about itself. It must be able to make system calls.
+/// Code that prints the interpreter's version and paths. Its imports also check that the
+/// interpreter can make system calls.
 ///
-/// THREAT[CFG-8]: it is started with `-S`, and then told to look for packages without running what
-/// stands in `*.pth` files and in `sitecustomize`; only the folders that these files name count.
-const ASK: &str = "import sys
+/// THREAT[CFG-8]: started with `-S`. Package directories are then collected without running code in
+/// `*.pth` files or `sitecustomize`; only the directories named in `*.pth` files count.
+const QUERY_CODE: &str = "import sys
 sys.path[:] = [p for p in sys.path if p]
 import os, json, site, ctypes, resource, socket
 def addpackage(folder, name, known, **_):
@@ -60,10 +64,10 @@ print(json.dumps({'executable': sys.executable, 'version': list(sys.version_info
  'prefixes': sorted({sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}),
  'path': [p for p in sys.path if p], 'user_site': site.getusersitepackages() if site.ENABLE_USER_SITE else None}))";
 
-const ARGUMENTS: [&str; 4] = ["-B", "-S", "-c", ASK];
+const ARGUMENTS: [&str; 4] = ["-B", "-S", "-c", QUERY_CODE];
 
 #[derive(Deserialize)]
-struct About {
+struct PythonInfo {
     executable: PathBuf,
     version: (u32, u32, u32),
     prefixes: Vec<PathBuf>,
@@ -71,21 +75,21 @@ struct About {
     user_site: Option<PathBuf>,
 }
 
-/// The interpreter that is kept warm: how to start it, and its first message.
-pub(crate) struct Zygote {
+/// The interpreter to keep warm: its command and its first message.
+pub(crate) struct PythonZygote {
     pub(crate) command: Command,
     pub(crate) message: serde_json::Value,
 }
 
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
-    let program = program(settings)?;
+    let program = find_program(settings)?;
     check_origin(&program, settings)?;
-    let mut about = ask(&program, settings)?;
+    let mut about = query(&program, settings)?;
     for origin in about.prefixes.iter().chain([&about.executable]) {
         check_origin(origin, settings)?;
     }
-    // What guests write there would be imported before they are confined.
-    about.path.retain(|path| guest_directory(path, settings).is_none());
+    // Modules that guests write there would be imported before a guest is confined.
+    about.path.retain(|path| find_guest_directory(path, settings).is_none());
     let (major, minor, patch) = about.version;
     let version = format!("{major}.{minor}.{patch}");
     if (major, minor) < (3, 9) {
@@ -95,27 +99,28 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
             "{found} is Python {version}; 3.9 or newer is needed: {hint}"
         )));
     }
-    let mut shown: Vec<PathBuf> = about.prefixes.iter().flat_map(|p| outside_usr(p)).collect();
+    let mut shown: Vec<PathBuf> =
+        about.prefixes.iter().flat_map(|p| paths_outside_system(p)).collect();
     shown.extend(about.user_site.iter().cloned());
-    shown.extend(outside_usr(&about.executable));
-    // A link is shown as a link, so what it leads to has to be there too.
+    shown.extend(paths_outside_system(&about.executable));
+    // A symlink is shown as a symlink, so its target has to be shown too.
     let real = |path: &PathBuf| path.canonicalize().ok().filter(|real| real != path);
     let behind: Vec<PathBuf> = shown.iter().filter_map(real).collect();
-    shown.extend(behind.iter().flat_map(|path| outside_usr(path)));
+    shown.extend(behind.iter().flat_map(|path| paths_outside_system(path)));
     // Debian keeps a part of its Python here.
     shown.push(PathBuf::from(format!("/etc/python{major}.{minor}")));
-    let mut room = room(settings, shown.clone());
-    let packages = show_packages(settings, &format!("python-{major}.{minor}"), &mut room);
+    let mut rootfs = make_rootfs(settings, shown.clone());
+    let packages = add_shared_packages(settings, &format!("python-{major}.{minor}"), &mut rootfs);
     for (name, text) in FILES {
-        room.written.push((Path::new(OURS).join(name), (*text).to_owned()));
+        rootfs.written.push((Path::new(SHIM_DIR).join(name), (*text).to_owned()));
     }
-    let launch = launch(settings, room);
-    let zygote = zygote(settings, &about, &shown, &launch)?;
+    let launch = make_launch(settings, rootfs);
+    let zygote = make_zygote(settings, &about, &shown, &launch)?;
     let name = format!("{} {version}", about.executable.display());
     Ok(Interpreter { launch, first: First::Enters, python: Some(zygote), packages, name })
 }
 
-fn program(settings: &Settings) -> Result<PathBuf, ExecError> {
+fn find_program(settings: &Settings) -> Result<PathBuf, ExecError> {
     let python = &settings.python;
     if let Some(venv) = &python.venv {
         let program = venv.join("bin/python");
@@ -138,13 +143,13 @@ fn program(settings: &Settings) -> Result<PathBuf, ExecError> {
             named.display()
         )));
     }
-    on_path("python3", settings).ok_or_else(|| {
+    find_on_path("python3", settings).ok_or_else(|| {
         let hint = "install Python 3.9 or newer, or name it with `python.interpreter`";
         ExecError::Interpreter(format!("there is no python3 on PATH; {hint} in config.toml"))
     })
 }
 
-fn ask(program: &Path, settings: &Settings) -> Result<About, ExecError> {
+fn query(program: &Path, settings: &Settings) -> Result<PythonInfo, ExecError> {
     let broken = |why: String| {
         let hint = "name a working interpreter or virtual environment with `python.interpreter` \
                     or `python.venv` in config.toml";
@@ -154,17 +159,17 @@ fn ask(program: &Path, settings: &Settings) -> Result<About, ExecError> {
     if let Some(home) = &settings.home {
         environment.push(("HOME".to_owned(), home.clone().into_os_string()));
     }
-    let said = ask_program(program, &ARGUMENTS, &environment, PATIENCE);
-    let said = said.map_err(|error| broken(error.to_string()))?;
-    serde_json::from_str(said.trim()).map_err(|_| broken(format!("it said {:?}", said.trim())))
+    let output = ask_program(program, &ARGUMENTS, &environment, QUERY_TIMEOUT);
+    let output = output.map_err(|error| broken(error.to_string()))?;
+    serde_json::from_str(output.trim()).map_err(|_| broken(format!("it said {:?}", output.trim())))
 }
 
-fn zygote(
+fn make_zygote(
     settings: &Settings,
-    about: &About,
+    about: &PythonInfo,
     shown: &[PathBuf],
     launch: &Launch,
-) -> Result<Zygote, ExecError> {
+) -> Result<PythonZygote, ExecError> {
     let entry = Entry::new(launch).ok_or_else(|| {
         let arch = std::env::consts::ARCH;
         ExecError::Interpreter(format!("there is no system-call filter for {arch}"))
@@ -174,20 +179,20 @@ fn zygote(
     let command = Command {
         program: about.executable.clone(),
         arguments,
-        environment: environment(settings, bin.filter(|bin| !bin.starts_with("/usr"))),
+        environment: guest_environment(settings, bin.filter(|bin| !bin.starts_with("/usr"))),
     };
-    // What is not shown cannot be imported.
+    // Directories that are not in the rootfs are dropped.
     let is_there = |path: &&PathBuf| {
         path.starts_with("/usr") || shown.iter().any(|shown| path.starts_with(shown))
     };
     let path: Vec<&Path> = about.path.iter().filter(is_there).map(PathBuf::as_path).collect();
-    // THREAT[PKG-7]: what was installed is for guests, and only they look there. Last: what the
-    // interpreter has itself is what its own modules were made for.
+    // THREAT[PKG-7]: only guests search the installed packages, never the zygote. Last on the path,
+    // so that the interpreter's own modules take precedence.
     let guest_path = ["/opt/packages/python"];
     let preload = &settings.python.preload;
     let message =
         json!({"path": path, "guest_path": guest_path, "preload": preload, "entry": entry});
-    Ok(Zygote { command, message })
+    Ok(PythonZygote { command, message })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The shims have tests in their own languages; here they are run.
+//! Runs the tests of the shims, which are written in the shims' own languages.
 #![expect(clippy::disallowed_methods, reason = "starts the interpreters that run them")]
 
 use std::path::Path;

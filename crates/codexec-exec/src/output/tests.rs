@@ -1,9 +1,9 @@
 use super::*;
 
 #[tokio::test]
-async fn characters_that_come_in_pieces_are_whole() {
+async fn split_characters_are_joined() {
     let (mut sender, receiver) = pipe::pipe().unwrap();
-    let mut output = Output::new(receiver).unwrap();
+    let mut output = OutputPipe::new(receiver).unwrap();
     let bytes = "aé€😀z".as_bytes();
     let mut text = String::new();
     for byte in bytes {
@@ -14,10 +14,10 @@ async fn characters_that_come_in_pieces_are_whole() {
 }
 
 #[test]
-fn only_a_beginning_of_a_character_is_held_back() {
-    assert_eq!(whole_characters(b"ab"), 2);
-    assert_eq!(whole_characters(b"a\xf0\x9f\x98"), 1);
-    assert_eq!(whole_characters(b"a\xff\xfe"), 3);
-    assert_eq!(whole_characters(b"a\xe2("), 3);
-    assert_eq!(whole_characters(b"\x80\x80\x80"), 3);
+fn only_an_incomplete_character_is_held_back() {
+    assert_eq!(complete_length(b"ab"), 2);
+    assert_eq!(complete_length(b"a\xf0\x9f\x98"), 1);
+    assert_eq!(complete_length(b"a\xff\xfe"), 3);
+    assert_eq!(complete_length(b"a\xe2("), 3);
+    assert_eq!(complete_length(b"\x80\x80\x80"), 3);
 }

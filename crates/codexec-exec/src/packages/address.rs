@@ -1,14 +1,14 @@
-//! Addresses of indexes, and the hosts that an installer is let to.
+//! Addresses of package indexes, and the hosts that an installer may reach.
 
 use std::fmt;
 
 use url::Url;
 
-/// The address of an index of packages.
+/// The URL of a package index.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Index(Url);
 
-/// A host with a port, by the one spelling that counts.
+/// A host with a port, in its canonical spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     name: String,
@@ -17,15 +17,17 @@ pub struct Host {
 
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum InvalidAddress {
-    #[error("{0:?} is no address of an index; write one like \"https://host/simple\"")]
+    #[error("{0:?} is not the address of a package index; write one like \"https://host/simple\"")]
     Index(String),
-    #[error("{0:?} is no host; write one like \"files.example.org\" or \"files.example.org:8443\"")]
+    #[error(
+        "{0:?} is not a host; write one like \"files.example.org\" or \"files.example.org:8443\""
+    )]
     Host(String),
 }
 
 impl Index {
     pub fn parse(text: &str) -> Result<Index, InvalidAddress> {
-        let invalid = || InvalidAddress::Index(without_password(text));
+        let invalid = || InvalidAddress::Index(redact_password(text));
         let url = Url::parse(text.trim()).map_err(|_| invalid())?;
         let is_plain = matches!(url.scheme(), "http" | "https")
             && url.has_host()
@@ -34,7 +36,7 @@ impl Index {
         if is_plain { Ok(Index(url)) } else { Err(invalid()) }
     }
 
-    /// With a password, if it has one: for the installer alone.
+    /// Returns the URL including a password: for the installer only.
     pub(super) fn for_installer(&self) -> &str {
         self.0.as_str()
     }
@@ -53,7 +55,7 @@ impl Index {
     }
 }
 
-/// For people: without a password.
+/// Omits the password.
 impl fmt::Display for Index {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.0.clone();
@@ -70,14 +72,17 @@ impl fmt::Debug for Index {
 }
 
 impl Host {
-    /// `name` or `name:port`; without a port it is the one of https.
+    /// Parses `name` or `name:port`; the default port is that of https.
     pub fn parse(text: &str) -> Result<Host, InvalidAddress> {
-        Host::read(text, 443).ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
+        Host::parse_canonical(text, 443)
+            .ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
     }
 
-    /// THREAT[PKG-2]: one spelling only. What is written in any other way is no host, so it is
-    /// never one that is allowed.
-    pub(super) fn read(text: &str, default_port: u16) -> Option<Host> {
+    /// Parses a host.
+    ///
+    /// THREAT[PKG-2]: accepts one canonical spelling only. Any other spelling is not a host, and so
+    /// never an allowed one.
+    pub(super) fn parse_canonical(text: &str, default_port: u16) -> Option<Host> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, _)) if name.starts_with('[') && !name.ends_with(']') => (text, None),
             Some((name, port)) => (name, Some(port)),
@@ -109,13 +114,13 @@ impl Host {
         self.port
     }
 
-    /// As names are resolved: without the brackets of an address.
+    /// Returns the name for resolving, without the brackets of an IPv6 address.
     pub(super) fn to_resolve(&self) -> &str {
         self.name.trim_matches(['[', ']'])
     }
 
-    /// Whether a list like that of `NO_PROXY` names it.
-    pub(super) fn is_among(&self, list: &str) -> bool {
+    /// True if a list in the format of `NO_PROXY` contains the host.
+    pub(super) fn is_listed_in(&self, list: &str) -> bool {
         list.split(',').map(str::trim).filter(|entry| !entry.is_empty()).any(|entry| {
             let entry = entry.trim_start_matches("*.").trim_start_matches('.').to_ascii_lowercase();
             let (entry, port) = match entry.rsplit_once(':') {
@@ -138,7 +143,7 @@ impl fmt::Display for Host {
     }
 }
 
-fn without_password(text: &str) -> String {
+fn redact_password(text: &str) -> String {
     let shown = match (text.split_once("://"), text.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
         _ => text.to_owned(),

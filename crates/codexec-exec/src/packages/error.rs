@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use crate::ExecError;
 
-/// Why a package was not installed. Whatever was there before is there still.
+/// Why a package was not installed. Packages that were installed before are unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
     #[error("{package} may not be installed: {why}")]
@@ -26,8 +26,8 @@ pub enum PackageError {
     )]
     Unreachable { host: String, why: String, setting: &'static str },
     #[error(
-        "the installer wanted {host}, which is no host of the index; if the files of the index \
-         are there, add it to `{setting}` in config.toml"
+        "the installer tried to reach {host}, which is not a host of the index; if the index \
+         keeps its files there, add it to `{setting}` in config.toml"
     )]
     OtherHost { host: String, setting: &'static str },
     #[error("{0}")]
@@ -36,25 +36,25 @@ pub enum PackageError {
     Settings(String),
     #[error("the install took more than {} s and was stopped; raise `packages.timeout-s` in config.toml", .0.as_secs())]
     TimedOut(Duration),
-    #[error("the packages are more than {max_mib} MiB; raise `packages.max-mib` in config.toml")]
+    #[error("the packages take more than {max_mib} MiB; raise `packages.max-mib` in config.toml")]
     TooBig { max_mib: u64 },
     #[error("the installer needed more memory than it may have; install fewer packages at once")]
     Memory,
     #[error("the install was cancelled")]
     Cancelled,
-    #[error("another install into the same place is still going on; try again when it is done")]
+    #[error("another install into the same folder is still running; try again when it is done")]
     Busy,
-    /// What the installer said last.
+    /// With the end of the installer's output.
     #[error("{package} could not be installed: {said}")]
     Failed { package: String, said: String },
-    #[error("the packages cannot be kept in {place}: {cause}")]
+    #[error("cannot write packages to {place}: {cause}")]
     Keep { place: String, cause: io::Error },
     #[error(transparent)]
     Sandbox(#[from] ExecError),
 }
 
 impl PackageError {
-    /// Stable word for clients and metrics: a closed set.
+    /// Returns a stable word for clients and metrics: a closed set.
     pub fn code(&self) -> &'static str {
         match self {
             PackageError::Denied { .. } => "PACKAGE_DENIED",

@@ -1,11 +1,11 @@
-//! Where the packages of a session, or of everybody, are kept.
+//! A packages folder, of one session or of all guests.
 //!
 //! ```text
-//! <root>/shown/python         what guests see, and `shown` is what is mounted into their room:
-//! <root>/shown/node_modules   so a tree that takes another's place is seen at once
+//! <root>/shown/python         what guests see. `shown` is mounted into their rootfs,
+//! <root>/shown/node_modules   so a tree that replaces another is visible at once
 //! <root>/next                 a tree while it is built
-//! <root>/wanted.json          what npm was asked for
-//! <root>/lock                 held while something is installed
+//! <root>/wanted.json          the packages that npm was asked for
+//! <root>/lock                 held during an install
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,92 +17,94 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::Language;
 
-use super::metadata::{self, Dist};
-use super::tree::{self, Bounds, Taken, TreeError};
+use super::metadata::{self, PackageInfo};
+use super::tree::{self, CopiedTree, TreeError, TreeLimits};
 
-/// Longer lists are not ours.
+/// Longer lists were not written by us.
 const MAX_WANTED_BYTES: u64 = 256 << 10;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Folder {
+pub(crate) struct PackagesFolder {
     root: PathBuf,
 }
 
-/// Held while something is installed, also against other servers.
-pub(super) struct Lock(#[expect(dead_code, reason = "holding it is its use")] File);
+/// The lock of a packages folder, also respected by other servers.
+pub(super) struct FolderLock(#[expect(dead_code, reason = "holding it is its use")] File);
 
-impl Folder {
-    pub(crate) fn at(root: &Path) -> Folder {
-        Folder { root: root.to_owned() }
+impl PackagesFolder {
+    pub(crate) fn at(root: &Path) -> PackagesFolder {
+        PackagesFolder { root: root.to_owned() }
     }
 
-    /// What is shown to guests. Made here, so that it can be mounted before anything is
-    /// installed. Blocks.
-    pub(crate) fn shown(&self) -> io::Result<PathBuf> {
+    /// Creates the directory that guests see and returns its path, so that it can be mounted before
+    /// anything is installed. Blocks.
+    pub(crate) fn make_shown_dir(&self) -> io::Result<PathBuf> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.root)?;
         let shown = self.root.join("shown");
         tree::make_dir(&shown)?;
         for language in [Language::Python, Language::Node] {
-            tree::make_dir(&shown.join(place(language)))?;
+            tree::make_dir(&shown.join(tree_name(language)))?;
         }
         Ok(shown)
     }
 
-    /// `None` while somebody else has it.
-    pub(super) fn lock(&self) -> io::Result<Option<Lock>> {
-        self.shown()?;
+    /// Takes the lock. Returns `None` if another install holds it.
+    pub(super) fn try_lock(&self) -> io::Result<Option<FolderLock>> {
+        self.make_shown_dir()?;
         let options = File::options().write(true).create(true).truncate(false).clone();
         let file = options.open(self.root.join("lock"))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Lock(file))),
+            Ok(()) => Ok(Some(FolderLock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// Whether nothing was ever installed there.
+    /// True if nothing was ever installed in the folder.
     pub(crate) fn is_empty(&self) -> bool {
         let is_empty = |language| {
-            let tree = self.root.join("shown").join(place(language));
+            let tree = self.root.join("shown").join(tree_name(language));
             fs::read_dir(tree).is_ok_and(|mut entries| entries.next().is_none())
         };
         [Language::Python, Language::Node].into_iter().all(is_empty)
     }
 
-    pub(super) fn installed(&self, language: Language) -> Vec<Dist> {
-        metadata::installed(language, &self.root.join("shown").join(place(language)))
+    pub(super) fn list_installed(&self, language: Language) -> Vec<PackageInfo> {
+        metadata::list_installed(language, &self.root.join("shown").join(tree_name(language)))
     }
 
-    /// Names of npm packages that were asked for, each as it is to be asked for again.
-    pub(super) fn wanted(&self) -> BTreeMap<String, String> {
+    /// Returns the npm packages that were installed on request, each with the specifier to install
+    /// it again.
+    pub(super) fn read_requested(&self) -> BTreeMap<String, String> {
         let mut text = String::new();
         let read = File::open(self.root.join("wanted.json"))
             .and_then(|file| file.take(MAX_WANTED_BYTES).read_to_string(&mut text));
-        // Without it, npm knows nothing of what was there; the packages themselves say the rest.
+        // Without this file npm starts from nothing; the installed packages are still listed by
+        // their own metadata.
         read.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
-    /// What the installer left becomes what guests see. `is_whole`: nothing of what was there
-    /// before stays; else all but the packages that it replaces. Blocks. Only under the lock.
-    pub(super) fn put(
+    /// Publishes the installer's files. With `is_whole` they replace all packages, otherwise only
+    /// those of the same name. Blocks. The caller holds the lock.
+    pub(super) fn publish(
         &self,
         language: Language,
         from: &Path,
-        put: &Put<'_>,
+        plan: &PublishPlan<'_>,
     ) -> Result<(), TreeError> {
         let next = self.root.join("next");
-        remove(&next)?;
-        let taken = self.build(&next, language, from, put);
-        let done = taken.and_then(|_| {
-            (put.judge)(&metadata::installed(language, &next))?;
-            let shown = self.root.join("shown").join(place(language));
-            if let Some(wanted) = put.wanted {
-                self.keep_wanted(wanted)?;
+        remove_if_present(&next)?;
+        let copied = self.build(&next, language, from, plan);
+        let done = copied.and_then(|_| {
+            (plan.judge)(&metadata::list_installed(language, &next))?;
+            let shown = self.root.join("shown").join(tree_name(language));
+            if let Some(wanted) = plan.wanted {
+                self.write_requested(wanted)?;
             }
             Ok(codexec_sandbox::exchange(&next, &shown)?)
         });
-        // Either what was there before, or what did not come to be.
-        remove(&next)?;
+        // Holds the old tree, or the one that failed.
+        remove_if_present(&next)?;
         done
     }
 
@@ -111,55 +113,54 @@ impl Folder {
         next: &Path,
         language: Language,
         from: &Path,
-        put: &Put<'_>,
-    ) -> Result<Taken, TreeError> {
-        let mut taken = tree::take_out(from, next, put.bounds)?;
-        if put.is_whole {
-            return Ok(taken);
+        plan: &PublishPlan<'_>,
+    ) -> Result<CopiedTree, TreeError> {
+        let mut copied = tree::copy_out(from, next, plan.bounds)?;
+        if plan.is_whole {
+            return Ok(copied);
         }
-        let shown = self.root.join("shown").join(place(language));
+        let shown = self.root.join("shown").join(tree_name(language));
         let new: BTreeSet<String> =
-            metadata::installed(language, next).into_iter().map(|dist| dist.key).collect();
-        let old = metadata::installed(language, &shown);
+            metadata::list_installed(language, next).into_iter().map(|dist| dist.key).collect();
+        let old = metadata::list_installed(language, &shown);
         let replaced = old.iter().filter(|dist| new.contains(&dist.key));
         let without: BTreeSet<PathBuf> =
-            replaced.flat_map(|dist| metadata::files_of(&shown, dist)).collect();
-        tree::join(&shown, next, &without, put.bounds, &mut taken)?;
-        Ok(taken)
+            replaced.flat_map(|dist| metadata::list_files(&shown, dist)).collect();
+        tree::merge(&shown, next, &without, plan.bounds, &mut copied)?;
+        Ok(copied)
     }
 
-    fn keep_wanted(&self, wanted: &BTreeMap<String, String>) -> io::Result<()> {
-        let place = self.root.join("wanted.json.next");
-        let mut file = File::create(&place)?;
+    fn write_requested(&self, wanted: &BTreeMap<String, String>) -> io::Result<()> {
+        let path = self.root.join("wanted.json.next");
+        let mut file = File::create(&path)?;
         file.write_all(&serde_json::to_vec_pretty(wanted)?)?;
-        fs::rename(place, self.root.join("wanted.json"))
+        fs::rename(path, self.root.join("wanted.json"))
     }
 }
 
-/// For people.
-impl fmt::Display for Folder {
+impl fmt::Display for PackagesFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.root.display().fmt(f)
     }
 }
 
-/// How a tree is to come into its place.
-pub(super) struct Put<'a> {
-    pub(super) bounds: Bounds,
+/// Options for publishing a tree.
+pub(super) struct PublishPlan<'a> {
+    pub(super) bounds: TreeLimits,
     pub(super) is_whole: bool,
     pub(super) wanted: Option<&'a BTreeMap<String, String>>,
-    /// The last word on what the tree holds, before anybody sees it.
-    pub(super) judge: &'a dyn Fn(&[Dist]) -> Result<(), TreeError>,
+    /// The final check of the tree, before any guest sees it.
+    pub(super) judge: &'a dyn Fn(&[PackageInfo]) -> Result<(), TreeError>,
 }
 
-fn place(language: Language) -> &'static str {
+fn tree_name(language: Language) -> &'static str {
     match language {
         Language::Node => "node_modules",
         Language::JavaScript | Language::TypeScript | Language::Python | Language::Bash => "python",
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Running an installer in a sandbox of its own: the walls of any guest, and the proxy.
+//! Runs an installer in its own sandbox, which is a guest's sandbox plus the proxy.
 
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -12,75 +12,75 @@ use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::PackageError;
-use super::chatter::Chatter;
-use super::proxy::{Proxy, Reach, Seen};
-use crate::output::written;
-use crate::pool::Machine;
-use crate::program::{GuestNews, Home};
+use super::installer_output::InstallerOutput;
+use super::proxy::{Proxy, ProxyObservations, ProxyPolicy};
+use crate::output::read_either;
+use crate::pool::HostResources;
+use crate::process_tree::TreeWatch;
+use crate::program::{InitEvent, ProgramWorker};
 use crate::slot::{Slot, Worker};
-use crate::watch::Watch;
-use crate::zygote::{Zygote, blocking};
+use crate::zygote::{Zygote, run_blocking};
 use crate::{ExecError, slot};
 
-/// How often it is looked at what the whole tree uses.
-const LOOK: Duration = Duration::from_millis(250);
-/// How long a killed tree may take to be gone, and the rest of what it said to be read.
-const DEATH: Duration = Duration::from_secs(10);
-const REST: Duration = Duration::from_secs(1);
+/// Interval between two measurements of the process tree.
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Timeouts for a killed tree to exit, and for reading its remaining output.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// All that an installer is started with.
-pub(super) struct Plan {
+/// Everything that an installer is started with.
+pub(super) struct InstallerPlan {
     pub(super) launch: Launch,
     pub(super) command: Command,
     pub(super) limits: Limits,
-    pub(super) reach: Reach,
+    pub(super) reach: ProxyPolicy,
 }
 
-/// What whoever asked for the install wants to hear, and may say.
+/// The caller's progress callback, cancellation and deadline.
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'a> {
+pub(super) struct InstallCaller<'a> {
     pub(super) progress: &'a (dyn Fn(&str) + Sync),
     pub(super) cancel: &'a CancellationToken,
     pub(super) until: Instant,
 }
 
-/// How an installer ended. Nothing of it is alive.
-pub(super) struct Ran {
+/// The result of an installer whose processes are all dead.
+pub(super) struct InstallerResult {
     pub(super) is_success: bool,
-    pub(super) said: Chatter,
-    pub(super) seen: Seen,
+    pub(super) output: InstallerOutput,
+    pub(super) seen: ProxyObservations,
     pub(super) ran_out_of_memory: bool,
     pub(super) is_full: bool,
     workspace: OwnedFd,
 }
 
-impl Ran {
-    /// A folder that it has left where it worked.
-    pub(super) fn left(&self, name: &str) -> PathBuf {
+impl InstallerResult {
+    /// Returns the path of a folder in the installer's workspace.
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.workspace.as_raw_fd())).join(name)
     }
 }
 
-/// Why it did not come to its own end.
-enum Stopped {
+/// Why the installer was stopped.
+enum StopReason {
     Time,
     Cancelled,
 }
 
 pub(super) async fn run(
-    machine: &Machine,
-    plan: Plan,
-    caller: Caller<'_>,
-) -> Result<Ran, PackageError> {
-    let Plan { launch, command, limits, reach } = plan;
-    let (program, role) = (machine.settings.program.clone(), machine.settings.programs_role);
-    let cgroups = machine.cgroups().await;
+    resources: &HostResources,
+    plan: InstallerPlan,
+    caller: InstallCaller<'_>,
+) -> Result<InstallerResult, PackageError> {
+    let InstallerPlan { launch, command, limits, reach } = plan;
+    let (program, role) = (resources.settings.program.clone(), resources.settings.programs_role);
+    let cgroups = resources.cgroups().await;
     let launch = match cgroups {
         Ok(_) => launch,
         Err(_) => launch.without_cgroups(limits.memory_bytes),
     };
-    machine.guard.start().map_err(ExecError::from)?;
-    let (link, launch, missing) = blocking(move || {
+    resources.guard.start().map_err(ExecError::from)?;
+    let (link, launch, missing) = run_blocking(move || {
         let link = ZygoteLink::start(&program, role)?;
         let missing = link.enter(&launch)?.map_err(ExecError::Sandbox)?;
         Ok((link, launch, missing))
@@ -90,67 +90,75 @@ pub(super) async fn run(
     let zygote = Zygote { link: Arc::new(link), launch, missing, first, warm: None };
     let slot = Slot::open(&zygote, limits, cgroups).await?;
     let (mut busy, worker) = slot.occupy();
-    let Worker { handles, home, roots, socket: _socket } = worker;
-    let mut home = home.ok_or_else(slot::babble)?;
-    let proxy = Proxy::start(listener(&mut home)?, reach);
-    let mut said = Chatter::default();
-    let mut watch = Watch::new(roots);
-    let (meter, limit_bytes) = (Arc::clone(&home.meter), limits.memory_bytes);
-    let guarded = machine.guard.watch(meter, handles.worker(), limit_bytes);
-    let mut looks = interval(LOOK);
+    let Worker { handles, program, roots, socket: _socket } = worker;
+    let mut program = program.ok_or_else(slot::protocol_error)?;
+    let proxy = Proxy::start(take_listener(&mut program)?, reach);
+    let mut output = InstallerOutput::default();
+    let mut watch = TreeWatch::new(roots);
+    let (meter, limit_bytes) = (Arc::clone(&program.meter), limits.memory_bytes);
+    let guarded = resources.guard.watch(meter, handles.shared(), limit_bytes);
+    let mut looks = interval(CHECK_INTERVAL);
     let (mut used_before, mut stopped, mut status) = (None, None, None);
     while status.is_none() && stopped.is_none() {
         tokio::select! {
-            (stream, text, _) = written(&mut home.out, &mut home.err) => {
-                said.add(stream, &text, caller.progress);
+            (stream, text, _) = read_either(&mut program.out, &mut program.err) => {
+                output.add(stream, &text, caller.progress);
             }
-            news = busy.guest_news(&mut home.init, &mut used_before) => status = Some(match news {
-                Ok(GuestNews::Ended(status)) => Some(status),
-                Ok(GuestNews::Streams(..)) | Err(_) => None,
-            }),
-            () = sleep_until(caller.until) => stopped = Some(Stopped::Time),
-            () = caller.cancel.cancelled() => stopped = Some(Stopped::Cancelled),
+            event = busy.next_guest_event(&mut program.init, &mut used_before) => {
+                status = Some(match event {
+                    Ok(InitEvent::Ended(status)) => Some(status),
+                    Ok(InitEvent::Streams(..)) | Err(_) => None,
+                });
+            }
+            () = sleep_until(caller.until) => stopped = Some(StopReason::Time),
+            () = caller.cancel.cancelled() => stopped = Some(StopReason::Cancelled),
             _ = looks.tick() => {
-                if watch.used(&home.meter).cpu > limits.cpu {
-                    stopped = Some(Stopped::Time);
+                if watch.measure(&program.meter).cpu > limits.cpu {
+                    stopped = Some(StopReason::Time);
                 }
             }
         }
     }
     handles.kill();
-    // Without a death certificate nothing of it is used.
-    timeout(DEATH, busy.gone())
+    // Nothing is used of an installer that was not reaped.
+    timeout(EXIT_TIMEOUT, busy.wait_for_exit())
         .await
-        .map_err(|_| slot::timed_out())
+        .map_err(|_| slot::timeout_error())
         .map_err(ExecError::from)?
         .map_err(ExecError::from)?;
-    let _ = timeout(REST, hear_the_rest(&mut home, &mut said, caller)).await;
-    let ran_out_of_memory = busy.ran_out_of_memory();
+    let _ = timeout(OUTPUT_TIMEOUT, read_remaining_output(&mut program, &mut output, caller)).await;
+    let ran_out_of_memory = busy.has_run_out_of_memory();
     match stopped {
-        Some(Stopped::Time) => return Err(PackageError::TimedOut(limits.wall)),
-        Some(Stopped::Cancelled) => return Err(PackageError::Cancelled),
-        None if guarded.was_over() => return Err(PackageError::Memory),
+        Some(StopReason::Time) => return Err(PackageError::TimedOut(limits.wall)),
+        Some(StopReason::Cancelled) => return Err(PackageError::Cancelled),
+        None if guarded.was_killed() => return Err(PackageError::Memory),
         None => {}
     }
-    Ok(Ran {
+    Ok(InstallerResult {
         is_success: status.flatten() == Some(0),
-        said,
-        seen: proxy.seen(),
+        output,
+        seen: proxy.observations(),
         ran_out_of_memory,
-        is_full: codexec_sandbox::is_full(&home.workspace),
-        workspace: home.workspace,
+        is_full: codexec_sandbox::is_full(&program.workspace),
+        workspace: program.workspace,
     })
 }
 
-fn listener(home: &mut Home) -> Result<TcpListener, ExecError> {
-    let listener = std::net::TcpListener::from(home.listener.take().ok_or_else(slot::babble)?);
+fn take_listener(program: &mut ProgramWorker) -> Result<TcpListener, ExecError> {
+    let listener =
+        std::net::TcpListener::from(program.listener.take().ok_or_else(slot::protocol_error)?);
     listener.set_nonblocking(true)?;
     Ok(TcpListener::from_std(listener)?)
 }
 
-async fn hear_the_rest(home: &mut Home, said: &mut Chatter, caller: Caller<'_>) {
-    while !(home.out.is_over() && home.err.is_over()) {
-        let (stream, text, _): (Stream, String, u64) = written(&mut home.out, &mut home.err).await;
-        said.add(stream, &text, caller.progress);
+async fn read_remaining_output(
+    program: &mut ProgramWorker,
+    output: &mut InstallerOutput,
+    caller: InstallCaller<'_>,
+) {
+    while !(program.out.has_ended() && program.err.has_ended()) {
+        let (stream, text, _): (Stream, String, u64) =
+            read_either(&mut program.out, &mut program.err).await;
+        output.add(stream, &text, caller.progress);
     }
 }

@@ -1,9 +1,9 @@
-//! THREAT[PKG-1]: the only way out of an installer's sandbox. It lets connections through to the
-//! hosts of one index and to nothing else, resolves names itself, and counts.
+//! THREAT[PKG-1]: the only network access of an installer's sandbox. Connects to the hosts of one
+//! index and to nothing else, resolves names itself, and counts bytes.
 
 mod relay;
 mod request;
-mod way;
+mod route;
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,59 +17,60 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::address::Host;
-use relay::{fetch, relay};
-use request::{Head, Request};
-pub(super) use way::Way;
+use relay::{forward_fetch, relay};
+use request::{HttpHead, ProxyRequest};
+pub(super) use route::ProxyRoute;
 
-/// How many connections an installer may have at once.
+/// Maximum number of an installer's concurrent connections.
 const MAX_CONNECTIONS: usize = 64;
-/// How many hosts that were refused are remembered.
+/// Maximum number of refused hosts that are remembered.
 const MAX_REFUSED: usize = 8;
 
-/// What an installer is let to.
+/// The hosts that an installer may reach, and the limits.
 #[derive(Clone, Debug)]
-pub(super) struct Reach {
+pub(super) struct ProxyPolicy {
     pub(super) hosts: Vec<Host>,
-    pub(super) way: Way,
-    /// All that goes through, both ways together.
+    pub(super) route: ProxyRoute,
+    /// Limit of all bytes in both directions together.
     pub(super) max_bytes: u64,
-    /// How long a request may take to come, and a connection to be made.
+    /// Timeout for a request to arrive, and for a connection to be made.
     pub(super) patience: Duration,
-    /// How long a connection may be silent.
+    /// Idle timeout of a connection.
     pub(super) idle: Duration,
 }
 
-/// What the proxy has seen: the host's own knowledge, whatever the installer says.
+/// The proxy's own observations, independent of the installer's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// Whether anything that is allowed was reached.
+pub(super) struct ProxyObservations {
+    /// True if any allowed host was reached.
     pub(super) has_reached: bool,
     pub(super) refused: Vec<String>,
-    /// What could not be reached, and why.
+    /// A host that could not be reached, and why.
     pub(super) unreachable: Option<(String, String)>,
     pub(super) is_too_much: bool,
 }
 
-/// Serves until it is dropped.
+/// A running proxy. Dropping this stops it.
 pub(super) struct Proxy {
     task: JoinHandle<()>,
-    all: Arc<All>,
+    state: Arc<ProxyState>,
 }
 
-struct All {
-    reach: Reach,
-    seen: Mutex<Seen>,
+struct ProxyState {
+    reach: ProxyPolicy,
+    seen: Mutex<ProxyObservations>,
     bytes: AtomicU64,
 }
 
 impl Proxy {
-    pub(super) fn start(listener: TcpListener, reach: Reach) -> Proxy {
-        let all = Arc::new(All { reach, seen: Mutex::default(), bytes: AtomicU64::new(0) });
-        Proxy { task: tokio::spawn(accept(listener, Arc::clone(&all))), all }
+    pub(super) fn start(listener: TcpListener, reach: ProxyPolicy) -> Proxy {
+        let state =
+            Arc::new(ProxyState { reach, seen: Mutex::default(), bytes: AtomicU64::new(0) });
+        Proxy { task: tokio::spawn(accept_connections(listener, Arc::clone(&state))), state }
     }
 
-    pub(super) fn seen(&self) -> Seen {
-        self.all.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn observations(&self) -> ProxyObservations {
+        self.state.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -79,30 +80,31 @@ impl Drop for Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, all: Arc<All>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    // Ended with this task.
+async fn accept_connections(listener: TcpListener, state: Arc<ProxyState>) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    // Aborted together with this task.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((mut client, _)) = accepted else {
-                    // The installer's network is gone, or we are out of descriptors.
+                    // The installer's network namespace is gone, or we are out of file descriptors.
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                let all = Arc::clone(&all);
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-                    let full = answer(503, "too many connections at once");
+                let state = Arc::clone(&state);
+                let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                    let full = http_response(503, "too many connections at once");
                     let _ = client.try_write(full.as_bytes());
                     continue;
                 };
                 connections.spawn(async move {
-                    if let Err(refusal) = serve(&mut client, &all).await {
-                        let _ = timeout(all.reach.patience, client.write_all(refusal.as_bytes())).await;
-                        let _ = timeout(all.reach.patience, client.shutdown()).await;
+                    if let Err(refusal) = serve(&mut client, &state).await {
+                        let patience = state.reach.patience;
+                        let _ = timeout(patience, client.write_all(refusal.as_bytes())).await;
+                        let _ = timeout(patience, client.shutdown()).await;
                     }
-                    drop(place);
+                    drop(permit);
                 });
             }
             Some(_) = connections.join_next() => {}
@@ -110,71 +112,71 @@ async fn accept(listener: TcpListener, all: Arc<All>) {
     }
 }
 
-/// One connection, one request. An error is what the client is told.
-async fn serve(client: &mut TcpStream, all: &All) -> Result<(), String> {
-    let bad = |why: &str| answer(400, why);
-    let head = timeout(all.reach.patience, Head::read(client)).await;
+/// Serves one connection with one request. The error is an HTTP response for the client.
+async fn serve(client: &mut TcpStream, state: &ProxyState) -> Result<(), String> {
+    let bad = |why: &str| http_response(400, why);
+    let head = timeout(state.reach.patience, HttpHead::read(client)).await;
     let head = match head {
         Ok(Ok(Some(head))) => head,
         Ok(Ok(None)) => return Ok(()),
         Ok(Err(why)) => return Err(bad(&why.to_string())),
-        Err(_) => return Err(answer(408, "the request did not come in time")),
+        Err(_) => return Err(http_response(408, "the request did not arrive in time")),
     };
-    let request = Request::parse(&head).map_err(bad)?;
+    let request = ProxyRequest::parse(&head).map_err(bad)?;
     let host = request.host();
-    if !all.reach.hosts.contains(host) {
-        all.note(|seen| {
+    if !state.reach.hosts.contains(host) {
+        state.record(|seen| {
             let name = host.to_string();
             if seen.refused.len() < MAX_REFUSED && !seen.refused.contains(&name) {
                 seen.refused.push(name);
             }
         });
-        return Err(answer(403, &format!("{host} is not a host of the configured index")));
+        return Err(http_response(403, &format!("{host} is not a host of the configured index")));
     }
-    let dialled = timeout(all.reach.patience, all.reach.way.dial(&request)).await;
+    let dialled = timeout(state.reach.patience, state.reach.route.dial(&request)).await;
     let dialled = dialled.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let mut server = match dialled {
         Ok(server) => server,
         Err(why) => {
-            all.note(|seen| seen.unreachable = Some((host.to_string(), why.to_string())));
-            return Err(answer(502, &format!("{host} cannot be reached: {why}")));
+            state.record(|seen| seen.unreachable = Some((host.to_string(), why.to_string())));
+            return Err(http_response(502, &format!("{host} cannot be reached: {why}")));
         }
     };
-    all.note(|seen| seen.has_reached = true);
+    state.record(|seen| seen.has_reached = true);
     let exchanged = match &request {
-        Request::Connect(_) => {
+        ProxyRequest::Connect(_) => {
             let opened = client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await;
-            if opened.is_ok() { relay(client, &mut server, all).await } else { opened }
+            if opened.is_ok() { relay(client, &mut server, state).await } else { opened }
         }
-        Request::Fetch(wanted) => {
-            let text = wanted.for_server(all.reach.way.authorization_for(host));
-            fetch(&text, client, &mut server, all).await
+        ProxyRequest::Fetch(fetch) => {
+            let text = fetch.to_server_text(state.reach.route.authorization_for(host));
+            forward_fetch(&text, client, &mut server, state).await
         }
     };
-    // Whatever went wrong, half of an answer may be out already.
+    // Part of a response may have been sent already, so no error response follows.
     if let Err(error) = exchanged {
-        tracing::debug!(%host, %error, "a connection of an installer broke");
+        tracing::debug!(%host, %error, "an installer's connection broke");
     }
     Ok(())
 }
 
-impl All {
-    fn note(&self, note: impl FnOnce(&mut Seen)) {
+impl ProxyState {
+    fn record(&self, note: impl FnOnce(&mut ProxyObservations)) {
         note(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// THREAT[PKG-3]: what goes through has an end.
-    fn count(&self, bytes: usize) -> io::Result<()> {
+    /// THREAT[PKG-3]: limits the transferred bytes.
+    fn count_bytes(&self, bytes: usize) -> io::Result<()> {
         let before = self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         if before + bytes as u64 > self.reach.max_bytes {
-            self.note(|seen| seen.is_too_much = true);
-            return Err(io::Error::other("more than may be fetched"));
+            self.record(|seen| seen.is_too_much = true);
+            return Err(io::Error::other("more bytes than the limit for downloads"));
         }
         Ok(())
     }
 }
 
-fn answer(status: u16, text: &str) -> String {
+fn http_response(status: u16, text: &str) -> String {
     let reason = match status {
         400 => "Bad Request",
         403 => "Forbidden",

@@ -5,35 +5,34 @@ use codexec_types::{Language, PackageName};
 
 use super::address::{Host, Index};
 
-/// Where packages come from, where they go, and which are let in.
+/// Where packages come from, where they are installed, and which are allowed.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the packages for everybody are kept. Without it there are none.
+    /// The directory of the shared packages. Without it there are none.
     pub home: Option<PathBuf>,
-    /// By default what the user's own pip is configured with.
+    /// Defaults to the configuration of the user's own pip.
     pub python_index: Option<Index>,
-    /// What else pip may reach: many indexes keep their files on another host.
+    /// Further hosts that pip may reach: many indexes keep their files on another host.
     pub python_hosts: Vec<Host>,
-    /// By default what the user's own npm is configured with.
+    /// Defaults to the configuration of the user's own npm.
     pub npm_registry: Option<Index>,
     pub npm_hosts: Vec<Host>,
-    /// Certificates to trust, in one file, where the usual ones do not do.
+    /// A file with CA certificates, if the system's are not enough.
     pub ca_file: Option<PathBuf>,
-    /// Whether code of a package may run while it is installed.
+    /// Allows packages to run code while they are installed.
     pub install_scripts: bool,
-    /// `None`: whatever is not denied.
+    /// `None` allows every package that is not denied.
     pub allow: Option<Vec<Pattern>>,
-    /// Holds for what a package brings along, too.
+    /// Applies to dependencies, too.
     pub deny: Vec<Pattern>,
     pub timeout: Duration,
-    /// How big all packages of one folder may be together.
+    /// Maximum total size of one packages folder.
     pub max_bytes: u64,
-    /// What our own environment has under the names in [`VARIABLES`].
+    /// The variables of our own environment that are named in [`VARIABLES`].
     pub environment: Vec<(String, String)>,
 }
 
-/// The variables by which people tell pip, npm and everybody else about indexes, certificates and
-/// proxies.
+/// Environment variables that configure indexes, certificates and proxies for pip, npm and others.
 pub const VARIABLES: &[&str] = &[
     "PIP_CERT",
     "PIP_CONFIG_FILE",
@@ -83,24 +82,24 @@ impl Settings {
         names.iter().find_map(value)
     }
 
-    /// Which setting lets this package in no further, if one does.
-    pub(super) fn refusal(&self, package: &PackageName) -> Option<&'static str> {
+    /// Returns why a package is refused, if it is.
+    pub(super) fn refusal_reason(&self, package: &PackageName) -> Option<&'static str> {
         if self.denies(package) {
             return Some("`packages.deny` in config.toml names it");
         }
         let is_allowed =
-            |allowed: &Vec<Pattern>| allowed.iter().any(|pattern| pattern.fits(package));
+            |allowed: &Vec<Pattern>| allowed.iter().any(|pattern| pattern.matches(package));
         let is_let_in = self.allow.as_ref().is_none_or(is_allowed);
         (!is_let_in).then_some("`packages.allow` in config.toml does not name it")
     }
 
     pub(super) fn denies(&self, package: &PackageName) -> bool {
-        self.deny.iter().any(|pattern| pattern.fits(package))
+        self.deny.iter().any(|pattern| pattern.matches(package))
     }
 }
 
-/// One entry of the lists of packages: a name, for pip and npm alike or, with `pip:` or `npm:`
-/// before it, for one of them; a `*` at its end is any rest.
+/// An entry of an allow or deny list: a package name for pip and npm alike, or for one of them with
+/// the prefix `pip:` or `npm:`. A trailing `*` matches any suffix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     language: Option<Language>,
@@ -109,7 +108,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// `None` for what could never be a package's name.
+    /// Returns `None` for a text that cannot match any package name.
     pub fn parse(text: &str) -> Option<Pattern> {
         let (language, name) = match text.split_once(':') {
             Some(("pip", name)) => (Some(Language::Python), name),
@@ -126,7 +125,7 @@ impl Pattern {
         is_name.then(|| Pattern { language, start: start.to_ascii_lowercase(), is_whole })
     }
 
-    fn fits(&self, package: &PackageName) -> bool {
+    fn matches(&self, package: &PackageName) -> bool {
         if self.language.is_some_and(|language| language != package.language()) {
             return false;
         }

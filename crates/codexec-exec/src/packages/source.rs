@@ -1,4 +1,4 @@
-//! Where packages come from: what the settings say, or the user's own pip and npm.
+//! Where packages come from: the settings, or the configuration of the user's own pip and npm.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,29 +9,29 @@ use codexec_types::Language;
 use serde::Deserialize;
 
 use super::address::{Host, Index};
-use super::proxy::Way;
+use super::proxy::ProxyRoute;
 use super::{PackageError, Settings};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(super) struct PackageSource {
     pub(super) index: Index,
     pub(super) hosts: Vec<Host>,
     pub(super) certificates: Option<PathBuf>,
-    pub(super) way: Way,
-    /// Which settings name these, for people.
+    pub(super) route: ProxyRoute,
+    /// The names of the settings for these, for error messages.
     pub(super) index_setting: &'static str,
     pub(super) hosts_setting: &'static str,
 }
 
-impl Source {
-    /// `asked` are the settings of the user's own installer. Blocks.
+impl PackageSource {
+    /// Combines our settings with those of the user's own installer. Blocks.
     pub(super) fn new(
         language: Language,
         settings: &Settings,
-        asked: &Asked,
-    ) -> Result<Source, PackageError> {
+        config: &InstallerConfig,
+    ) -> Result<PackageSource, PackageError> {
         let is_node = language == Language::Node;
         let (named, hosts, index_setting, hosts_setting) = if is_node {
             let (index, hosts) = (&settings.npm_registry, &settings.npm_hosts);
@@ -40,8 +40,8 @@ impl Source {
             let (index, hosts) = (&settings.python_index, &settings.python_hosts);
             (index, hosts, "packages.python-index", "packages.python-hosts")
         };
-        let usual = asked.public.as_ref().map(|public| &public.index);
-        let index = match (named, asked.index.as_ref().or(usual)) {
+        let usual = config.public.as_ref().map(|public| &public.index);
+        let index = match (named, config.index.as_ref().or(usual)) {
             (Some(index), _) => index.clone(),
             (None, Some(text)) => Index::parse(text).map_err(|error| {
                 PackageError::Settings(format!(
@@ -51,14 +51,14 @@ impl Source {
             })?,
             (None, None) => {
                 return Err(PackageError::Settings(format!(
-                    "the installer does not tell which index it uses; name one with \
+                    "the installer does not report which index it uses; name one with \
                      `{index_setting}` in config.toml"
                 )));
             }
         };
         let mut hosts = hosts.clone();
         hosts.push(index.host());
-        if let Some(Public { index: public, files }) = &asked.public {
+        if let Some(DefaultIndex { index: public, files }) = &config.public {
             let is_public = Index::parse(public).is_ok_and(|public| public.host() == index.host());
             hosts.extend(Host::parse(files).ok().filter(|_| is_public));
         }
@@ -69,12 +69,12 @@ impl Source {
         };
         let usual = || settings.variable(names).map(PathBuf::from);
         let certificates =
-            settings.ca_file.clone().or_else(|| asked.certificates.clone()).or_else(usual);
+            settings.ca_file.clone().or_else(|| config.certificates.clone()).or_else(usual);
         let certificates = certificates.filter(|path| path.is_file() || settings.ca_file.is_some());
         let proxy = settings.variable(&["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"]);
         let straight = settings.variable(&["NO_PROXY", "no_proxy"]).unwrap_or_default();
-        let way = Way::parse(proxy, straight).map_err(PackageError::Settings)?;
-        // THREAT[PKG-6]: code of a package would see it.
+        let route = ProxyRoute::parse(proxy, straight).map_err(PackageError::Settings)?;
+        // THREAT[PKG-6]: install scripts of a package could read the password.
         if settings.install_scripts && index.has_password() {
             return Err(PackageError::Settings(format!(
                 "the address of {index} has a password in it, which install scripts could read; \
@@ -82,73 +82,78 @@ impl Source {
                  `{index_setting}`"
             )));
         }
-        Ok(Source { index, hosts, certificates, way, index_setting, hosts_setting })
+        Ok(PackageSource { index, hosts, certificates, route, index_setting, hosts_setting })
     }
 }
 
-/// What the user's own installer is configured with.
+/// The configuration of the user's own installer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct InstallerConfig {
     index: Option<String>,
     certificates: Option<PathBuf>,
-    public: Option<Public>,
+    public: Option<DefaultIndex>,
 }
 
-/// The index that an installer knows by itself, and the host where that one keeps its files.
+/// The installer's default index, and the host of its files.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
-struct Public {
+struct DefaultIndex {
     index: String,
     #[serde(default)]
     files: String,
 }
 
-const ASK_PIP: &str = "import json
+const QUERY_PIP_CODE: &str = "import json
 from pip._internal.models.index import PyPI as public
 print(json.dumps({'index': public.simple_url, 'files': public.file_storage_domain}))";
 
-impl Asked {
-    pub(super) fn of_pip(python: &Path, environment: &[(String, OsString)]) -> Asked {
+impl InstallerConfig {
+    pub(super) fn query_pip(python: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let ask = |arguments: &[&str]| {
-            ask_program(python, arguments, environment, PATIENCE).unwrap_or_default()
+            ask_program(python, arguments, environment, QUERY_TIMEOUT).unwrap_or_default()
         };
-        let asked = Asked::read_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
-        let public = serde_json::from_str(ask(&["-I", "-B", "-c", ASK_PIP]).trim()).ok();
-        Asked { public, ..asked }
+        let config = InstallerConfig::parse_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
+        let public = serde_json::from_str(ask(&["-I", "-B", "-c", QUERY_PIP_CODE]).trim()).ok();
+        InstallerConfig { public, ..config }
     }
 
-    /// It knows its index, but not where that one keeps its files.
-    pub(super) fn of_uv(uv: &Path, environment: &[(String, OsString)]) -> Asked {
+    /// Queries uv, which knows its index, but not the host of the index's files.
+    pub(super) fn query_uv(uv: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let arguments = ["pip", "install", "--help", "--color", "never"];
-        let help = ask_program(uv, &arguments, environment, PATIENCE).unwrap_or_default();
+        let help = ask_program(uv, &arguments, environment, QUERY_TIMEOUT).unwrap_or_default();
         let default = help.split_once("by default: <").and_then(|(_, rest)| rest.split_once('>'));
         let index = default.map(|(index, _)| index.to_owned());
-        Asked { index, ..Asked::default() }
+        InstallerConfig { index, ..InstallerConfig::default() }
     }
 
-    /// The nearest word counts: the environment's, that for installing, that for everything.
-    fn read_pip(said: &str) -> Asked {
+    /// Parses `pip config list`. The most specific section wins: environment, then install, then
+    /// global.
+    fn parse_pip(output: &str) -> InstallerConfig {
         let value = |name: &str| {
             [":env:.", "install.", "global."].iter().find_map(|section| {
                 let key = format!("{section}{name}=");
-                let value = said.lines().find_map(|line| line.strip_prefix(&key))?;
+                let value = output.lines().find_map(|line| line.strip_prefix(&key))?;
                 let value = value.trim().trim_matches(['\'', '"']).trim();
                 (!value.is_empty()).then(|| value.to_owned())
             })
         };
         let certificates = value("cert").map(PathBuf::from);
-        Asked { index: value("index-url"), certificates, public: None }
+        InstallerConfig { index: value("index-url"), certificates, public: None }
     }
 
-    pub(super) fn of_npm(node: &Path, npm: &Path, environment: &[(String, OsString)]) -> Asked {
+    pub(super) fn query_npm(
+        node: &Path,
+        npm: &Path,
+        environment: &[(String, OsString)],
+    ) -> InstallerConfig {
         let npm = npm.display().to_string();
         let get = |name: &str| {
             let arguments = [npm.as_str(), "config", "get", name];
-            let said = ask_program(node, &arguments, environment, PATIENCE).ok()?;
-            let said = said.trim().to_owned();
-            (!["", "null", "undefined"].contains(&said.as_str())).then_some(said)
+            let output = ask_program(node, &arguments, environment, QUERY_TIMEOUT).ok()?;
+            let output = output.trim().to_owned();
+            (!["", "null", "undefined"].contains(&output.as_str())).then_some(output)
         };
         let certificates = get("cafile").map(PathBuf::from);
-        Asked { index: get("registry"), certificates, public: None }
+        InstallerConfig { index: get("registry"), certificates, public: None }
     }
 }
 

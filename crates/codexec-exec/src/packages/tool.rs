@@ -1,4 +1,4 @@
-//! The installers that there are, how they are called, and what their failures mean.
+//! The supported installers, their command lines, and the meaning of their errors.
 
 mod npm;
 mod pip;
@@ -9,95 +9,104 @@ use std::path::{Path, PathBuf};
 use codexec_sandbox::{Command, PROXY_PORT};
 use codexec_types::{Language, PackageName};
 
-use super::chatter::Chatter;
-use super::source::Source;
+use super::installer_output::InstallerOutput;
+use super::source::PackageSource;
 
-/// Where an installer works, and what it leaves there.
+/// The working directory of an installer, which also receives its result.
 const WORK: &str = "/box/work";
-/// Where it finds files of ours.
+/// Paths of our own files in the installer's rootfs.
 pub(super) const CERTIFICATES: &str = "/opt/codexec/certificates.pem";
 pub(super) const CONSTRAINTS: &str = "/opt/codexec/constraints.txt";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(super) enum InstallerKind {
     Pip { python: PathBuf },
     Uv { python: PathBuf, uv: PathBuf },
     Npm { node: PathBuf, npm: PathBuf },
 }
 
-/// What is to be installed, and how.
-pub(super) struct Wish<'a> {
+/// A request to an installer.
+pub(super) struct InstallRequest<'a> {
     pub(super) package: &'a PackageName,
-    /// For npm: what else is to be there, as it was asked for.
+    /// For npm: the other packages to keep, as they were requested.
     pub(super) others: Vec<String>,
-    /// For pip: whether there is a file of the versions that are there already.
+    /// For pip: there is a constraints file with the installed versions.
     pub(super) is_constrained: bool,
     pub(super) runs_scripts: bool,
-    pub(super) source: &'a Source,
+    pub(super) source: &'a PackageSource,
 }
 
-/// What an installer's failure comes to.
+/// The meaning of an installer's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failure {
-    /// Nobody offers this package; or, where nothing may be built, nobody offers it ready.
+pub(super) enum InstallFailure {
+    /// The index does not have the package, or has no prebuilt version where building is not
+    /// allowed.
     NotFound,
-    /// The package is there, but not as it was asked for.
+    /// The index has the package, but not in the requested version.
     NoVersion,
-    /// It does not go together with what is there.
+    /// The package conflicts with installed ones.
     Conflict,
     Certificate,
     Other,
 }
 
-impl Tool {
-    pub(super) fn install(&self, wish: &Wish<'_>) -> Command {
+impl InstallerKind {
+    pub(super) fn install_command(&self, request: &InstallRequest<'_>) -> Command {
         match self {
-            Tool::Pip { python } => pip::install(python, wish),
-            Tool::Uv { python, uv } => uv::install(python, uv, wish),
-            Tool::Npm { node, npm } => npm::install(node, npm, wish),
+            InstallerKind::Pip { python } => pip::install_command(python, request),
+            InstallerKind::Uv { python, uv } => uv::install_command(python, uv, request),
+            InstallerKind::Npm { node, npm } => npm::install_command(node, npm, request),
         }
     }
 
-    /// Asks which versions there are, built or not, where the installer can tell.
-    pub(super) fn versions(&self, wish: &Wish<'_>) -> Option<Command> {
+    /// Returns the command that lists all versions, prebuilt or not, if the installer has one.
+    pub(super) fn versions_command(&self, request: &InstallRequest<'_>) -> Option<Command> {
         match self {
-            Tool::Pip { python } => Some(pip::versions(python, wish)),
-            Tool::Uv { .. } | Tool::Npm { .. } => None,
+            InstallerKind::Pip { python } => Some(pip::versions_command(python, request)),
+            InstallerKind::Uv { .. } | InstallerKind::Npm { .. } => None,
         }
     }
 
-    pub(super) fn failure(&self, said: &Chatter, package: &PackageName) -> Failure {
-        let text = said.text();
+    pub(super) fn classify_failure(
+        &self,
+        output: &InstallerOutput,
+        package: &PackageName,
+    ) -> InstallFailure {
+        let text = output.text();
         if text.contains("CERTIFICATE_VERIFY_FAILED")
             || text.contains("SELF_SIGNED_CERT")
             || text.contains("UNABLE_TO_GET_ISSUER_CERT")
             || text.contains("UnknownIssuer")
         {
-            return Failure::Certificate;
+            return InstallFailure::Certificate;
         }
         match self {
-            Tool::Pip { .. } => pip::failure(&text, package),
-            Tool::Uv { .. } => uv::failure(&text, package),
-            Tool::Npm { .. } => npm::failure(said.out(), package),
+            InstallerKind::Pip { .. } => pip::classify_failure(&text, package),
+            InstallerKind::Uv { .. } => uv::classify_failure(&text, package),
+            InstallerKind::Npm { .. } => npm::classify_failure(output.out(), package),
         }
     }
 
-    /// Where it leaves the packages.
-    pub(super) fn leaves(&self) -> &'static str {
+    /// Returns the directory that the installer writes packages to.
+    pub(super) fn output_dir(&self) -> &'static str {
         match self {
-            Tool::Pip { .. } | Tool::Uv { .. } => "python",
-            Tool::Npm { .. } => "node_modules",
+            InstallerKind::Pip { .. } | InstallerKind::Uv { .. } => "python",
+            InstallerKind::Npm { .. } => "node_modules",
         }
     }
 }
 
-/// Whether a version is among those that `versions` has shown.
+/// True if a version is in the output of the `versions` command.
 pub(super) fn is_offered(said: &str, version: &str) -> bool {
     pip::is_offered(said, version)
 }
 
-/// THREAT[LEAK-2]: nothing of our own environment, nor of what guests are given.
-fn environment(program: &Path, source: &Source, language: Language) -> Vec<(String, String)> {
+/// THREAT[LEAK-2]: contains nothing of our own environment or of the guests' environment.
+fn installer_environment(
+    program: &Path,
+    source: &PackageSource,
+    language: Language,
+) -> Vec<(String, String)> {
     let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
     let usual = "/usr/local/bin:/usr/bin:/bin";
     let path = match program.parent() {
@@ -127,7 +136,7 @@ fn environment(program: &Path, source: &Source, language: Language) -> Vec<(Stri
     environment
 }
 
-fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+fn to_strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).to_vec()
 }
 

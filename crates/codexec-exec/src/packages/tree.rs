@@ -1,5 +1,5 @@
-//! Trees of files: taken out of an installer's sandbox, and joined to what was there before.
-//! Everything that an installer leaves may have been made by code of a package.
+//! Copies file trees out of an installer's sandbox and merges them with the installed ones. Any
+//! file that an installer leaves may have been written by code of a package.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, FileTimes};
@@ -7,18 +7,18 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 
-/// Bounds of what is kept.
+/// Limits of a tree.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct TreeLimits {
     pub(super) bytes: u64,
     pub(super) files: u64,
 }
 
 const MAX_DEPTH: usize = 64;
 
-/// What a tree holds, and what of it was not taken along.
+/// The size of a tree, and the number of entries that were not copied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct CopiedTree {
     pub(super) bytes: u64,
     pub(super) files: u64,
     /// Links that lead outside, devices, sockets, pipes.
@@ -35,41 +35,46 @@ pub(super) enum TreeError {
     Io(#[from] io::Error),
 }
 
-/// How files come to the new place.
+/// The way in which files get to the new tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Copied,
-    /// The old place and the new one share them.
-    Shared,
+enum CopyMode {
+    Copy,
+    /// Hard links to the old files.
+    Link,
 }
 
-/// THREAT[PKG-5]: copies files, folders and links that stay inside; what the files may do is
-/// ours to say.
-pub(super) fn take_out(from: &Path, to: &Path, bounds: Bounds) -> Result<Taken, TreeError> {
+/// Copies a tree out of the sandbox.
+///
+/// THREAT[PKG-5]: copies only files, folders and links that stay inside; the file modes are ours.
+pub(super) fn copy_out(
+    from: &Path,
+    to: &Path,
+    bounds: TreeLimits,
+) -> Result<CopiedTree, TreeError> {
     make_dir(to)?;
-    let mut taken = Taken::default();
-    carry(from, to, How::Copied, bounds, &BTreeSet::new(), &mut taken)?;
-    Ok(taken)
+    let mut copied = CopiedTree::default();
+    copy_tree(from, to, CopyMode::Copy, bounds, &BTreeSet::new(), &mut copied)?;
+    Ok(copied)
 }
 
-/// Adds what is in `from` and not yet in `to`, but for what `without` names.
-pub(super) fn join(
+/// Adds the entries of `from` that `to` does not have, except those in `without`.
+pub(super) fn merge(
     from: &Path,
     to: &Path,
     without: &BTreeSet<PathBuf>,
-    bounds: Bounds,
-    taken: &mut Taken,
+    bounds: TreeLimits,
+    copied: &mut CopiedTree,
 ) -> Result<(), TreeError> {
-    carry(from, to, How::Shared, bounds, without, taken)
+    copy_tree(from, to, CopyMode::Link, bounds, without, copied)
 }
 
-fn carry(
+fn copy_tree(
     from: &Path,
     to: &Path,
-    how: How,
-    bounds: Bounds,
+    how: CopyMode,
+    bounds: TreeLimits,
     without: &BTreeSet<PathBuf>,
-    taken: &mut Taken,
+    copied: &mut CopiedTree,
 ) -> Result<(), TreeError> {
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -77,14 +82,16 @@ fn carry(
             let entry = entry?;
             let path = folder.join(entry.file_name());
             let target = to.join(&path);
-            if without.contains(&path) || (how == How::Shared && is_taken(&entry, &target)?) {
+            if without.contains(&path)
+                || (how == CopyMode::Link && exists_in_target(&entry, &target)?)
+            {
                 continue;
             }
             let found = entry.metadata()?;
-            taken.files += 1;
-            taken.bytes += if found.is_file() { found.len() } else { 0 };
+            copied.files += 1;
+            copied.bytes += if found.is_file() { found.len() } else { 0 };
             let depth = path.components().count();
-            if taken.files > bounds.files || taken.bytes > bounds.bytes || depth > MAX_DEPTH {
+            if copied.files > bounds.files || copied.bytes > bounds.bytes || depth > MAX_DEPTH {
                 return Err(TreeError::TooBig);
             }
             if found.is_dir() {
@@ -92,25 +99,25 @@ fn carry(
                 folders.push(path);
             } else if found.is_file() {
                 match how {
-                    How::Copied => copy(&entry.path(), &target, found.len())?,
-                    How::Shared => fs::hard_link(entry.path(), &target)?,
+                    CopyMode::Copy => copy(&entry.path(), &target, found.len())?,
+                    CopyMode::Link => fs::hard_link(entry.path(), &target)?,
                 }
             } else if found.is_symlink() {
                 let leads_to = fs::read_link(entry.path())?;
                 if stays_inside(&leads_to, depth - 1) {
                     symlink(leads_to, &target)?;
                 } else {
-                    taken.left_out += 1;
+                    copied.left_out += 1;
                 }
             } else {
-                taken.left_out += 1;
+                copied.left_out += 1;
             }
         }
     }
     Ok(())
 }
 
-/// One that guests can read, whatever our own mask is.
+/// Creates a directory that guests can read, whatever our umask is.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     match fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -119,8 +126,8 @@ pub(super) fn make_dir(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether the new tree has this already; two folders of one name become one.
-fn is_taken(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
+/// True if the new tree has this entry already. Folders of the same name are merged.
+fn exists_in_target(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(target) {
         Ok(there) => Ok(!(there.is_dir() && entry.file_type()?.is_dir())),
         Err(_) => Ok(false),
@@ -128,20 +135,19 @@ fn is_taken(entry: &fs::DirEntry, target: &Path) -> io::Result<bool> {
 }
 
 fn copy(from: &Path, to: &Path, bytes: u64) -> io::Result<()> {
-    // A plain file when it was looked at, and nobody is alive who could change that.
+    // A regular file when it was listed, and no process is left that could change that.
     let source = File::open(from)?;
     let found = source.metadata()?;
     let mut target = File::options().write(true).create_new(true).mode(0o644).open(to)?;
     io::copy(&mut io::Read::take(&source, bytes), &mut target)?;
-    // Compiled modules know their source by its time.
+    // Compiled modules refer to the timestamp of their source.
     target.set_times(FileTimes::new().set_modified(found.modified()?))?;
     let is_program = found.permissions().mode() & 0o111 != 0;
     target.set_permissions(fs::Permissions::from_mode(if is_program { 0o755 } else { 0o644 }))
 }
 
-/// Whether a link in a folder this deep ends in its own tree. It may go up only at its beginning
-/// and no further than the top; then, whatever other links of the kind are on its way, it cannot
-/// leave.
+/// True if a link at this depth stays in its own tree. `..` is allowed only at its start and not
+/// above the root; then the link cannot leave, whatever other such links are on its path.
 fn stays_inside(link: &Path, depth: usize) -> bool {
     let mut up = 0;
     let mut has_gone_down = false;

@@ -1,8 +1,8 @@
-//! Cells: what is sent to a worker that is kept, one at a time.
+//! Cells: the pieces of code that a session runs, one at a time.
 //!
-//! The guest's first process says that a cell has ended, over the socket and with the key that
-//! came with the cell: nothing that code prints can be mistaken for it, no other process can say
-//! it, and what code could forge ends its own cell, of its own session, and no other.
+//! The guest's first process reports the end of a cell over the socket, with the key that came with
+//! the cell. No printed text can be mistaken for the report, no other process can send it, and
+//! forged reports can only end the guest's own cell.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -14,68 +14,73 @@ use codexec_types::{
 };
 use tokio::time::Instant;
 
-use super::earlier::Earlier;
-use super::idle::{IDLE_LOOK, Late};
-use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
+use super::earlier_output::EarlierOutputs;
+use super::idle::{IDLE_CHECK_INTERVAL, LateOutput};
+use super::{CHECK_INTERVAL, MAX_QUESTIONS, Over, Run, RunState, Usage};
 use crate::clock::Clock;
+use crate::evidence::Evidence;
 use crate::files::{self, WorkspaceFiles};
-use crate::freeze::{Freezer, Frozen, tick_now};
-use crate::judge::Evidence;
-use crate::output::Output;
-use crate::slot::Busy;
-use crate::watch::{Roots, tree};
-use crate::wire::is_first_child;
+use crate::frames::is_first_child;
+use crate::freeze::{Freezer, FrozenProcesses, current_tick};
+use crate::output::OutputPipe;
+use crate::process_tree::{ProcessStats, list_tree};
+use crate::slot::BusySlot;
 use crate::{user_dir, zygote};
 
-/// How long a cell that was told to stop may take for it.
+/// How long a cell may take to stop after it was interrupted.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
-/// What a session has beside the cell that runs.
+/// The state of a session besides its current cell.
 #[derive(Default)]
-pub(super) struct Kept {
-    /// Of the cell that runs, or ran last.
+pub(super) struct SessionState {
+    /// The key of the current or last cell.
     key: String,
     freezer: Freezer,
-    /// When that cell began.
+    /// The tick at which that cell started.
     began: u64,
-    /// What it has started, from when it was told to stop.
-    stopped: Option<Stopped>,
-    pub(super) earlier: Earlier,
-    /// Whether the output of the cell that runs is still on its way to us: until then, what we
-    /// have is an earlier cell's.
+    /// The processes that the cell started, from the moment it is stopped.
+    stopped: Option<StoppedProcesses>,
+    pub(super) earlier: EarlierOutputs,
+    /// True until the output pipes of the current cell arrive. Until then, the pipes at hand belong
+    /// to an earlier cell.
     awaits_streams: bool,
-    pub(super) over: Option<Over>,
-    pub(super) late: Late,
-    /// What its processes had used when the cell, or the time without one, began.
+    pub(super) end: Option<Over>,
+    pub(super) late_output: LateOutput,
+    /// CPU time that the processes had used when the cell, or the idle period, started.
     pub(super) cpu_before: Duration,
-    /// When that was looked at.
-    pub(super) looked: Option<Instant>,
-    /// And what they held.
+    /// The time of that measurement.
+    pub(super) measured_at: Option<Instant>,
+    /// Memory that the processes held at that time.
     pub(super) memory_bytes: u64,
-    pub(super) roots: Roots,
-    /// Its workspace after the last cell.
+    pub(super) roots: ProcessStats,
+    /// The workspace's files after the last cell.
     files: WorkspaceFiles,
-    /// Where the last cell's files are kept.
+    /// The directory for artifacts of the last cell.
     pub(super) artifacts: Option<PathBuf>,
 }
 
-impl Kept {
-    /// Of a worker that has done nothing yet.
-    pub(super) fn new(roots: &[i32]) -> Kept {
+impl SessionState {
+    /// Creates the state of a fresh worker.
+    pub(super) fn new(roots: &[i32]) -> SessionState {
         let freezer = Freezer::new(roots);
-        let roots = Roots::new(roots);
-        Kept { memory_bytes: roots.used().memory_bytes, roots, freezer, ..Kept::default() }
+        let roots = ProcessStats::new(roots);
+        SessionState {
+            memory_bytes: roots.measure().memory_bytes,
+            roots,
+            freezer,
+            ..SessionState::default()
+        }
     }
 }
 
-/// The processes of a cell that was told to stop. They stand still, and are then killed.
-struct Stopped {
-    processes: Frozen,
+/// The frozen processes of a cell that is being stopped. They are killed afterwards.
+struct StoppedProcesses {
+    processes: FrozenProcesses,
     main: i32,
     at: Instant,
 }
 
-impl Kept {
+impl SessionState {
     fn kill_stopped(&mut self) {
         if let Some(stopped) = self.stopped.take() {
             stopped.processes.kill_since(self.began, stopped.main);
@@ -83,17 +88,17 @@ impl Kept {
     }
 }
 
-/// The process of a session that is to be interrupted by us; a shell is by its init.
-fn main_process(language: Language, roots: &[i32]) -> Option<i32> {
+/// Returns the process that the host interrupts itself. For a shell, init does this.
+fn find_main_process(language: Language, roots: &[i32]) -> Option<i32> {
     match (language, roots) {
         (Language::Python, [_, guest]) => Some(*guest),
-        (Language::Node, [_]) => tree(roots).into_iter().find(|pid| is_first_child(*pid)),
+        (Language::Node, [_]) => list_tree(roots).into_iter().find(|pid| is_first_child(*pid)),
         _ => None,
     }
 }
 
-/// 128 random bits. Without randomness nothing is sent.
-fn fresh_key() -> String {
+/// Returns 128 random bits in hex, or an empty key if there is no randomness.
+fn generate_key() -> String {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_or_else(
         |_| String::new(),
@@ -102,38 +107,39 @@ fn fresh_key() -> String {
 }
 
 impl Run {
-    /// Starts a cell in a session in which none runs. [`Run::next`] gives its events; after its
-    /// [`Event::Ended`] either [`Run::is_over`] or the next may come. Answers to asks of a cell
-    /// that has ended are to be dropped.
+    /// Starts a cell in an idle session. [`Run::next`] returns its events; after its
+    /// [`Event::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
+    /// answers to asks of a cell that has ended.
     pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), Over> {
-        debug_assert!(matches!(self.state, State::Ended(_)), "one cell at a time");
-        self.hear_late_output();
+        debug_assert!(matches!(self.state, RunState::Ended(_)), "one cell at a time");
+        self.collect_late_output();
         let now = Instant::now();
-        let Some(kept) = &mut self.kept else { return Err(Over::Closed) };
-        if let Some(over) = kept.over {
-            return Err(over);
+        let Some(session) = &mut self.session else { return Err(Over::Closed) };
+        if let Some(end) = session.end {
+            return Err(end);
         }
-        kept.key = fresh_key();
-        kept.began = tick_now();
-        let key = kept.key.clone();
-        let is_old = kept.looked.is_none_or(|looked| now > looked + LOOK);
-        self.leftovers = kept.late.take();
+        session.key = generate_key();
+        session.began = current_tick();
+        let key = session.key.clone();
+        let is_old =
+            session.measured_at.is_none_or(|measured_at| now > measured_at + CHECK_INTERVAL);
+        self.leftovers = session.late_output.take_since_last_reply();
         if is_old {
             self.start_counting();
         }
         self.limits = admitted.limits();
         self.clock = Clock::new(now + self.limits.wall);
-        if let Some(guarded) = &self.guarded {
-            guarded.limit_to(self.limits.memory_bytes);
+        if let Some(memory_guard) = &self.memory_guard {
+            memory_guard.set_limit(self.limits.memory_bytes);
         }
-        self.next_look = now + LOOK;
+        self.next_check = now + CHECK_INTERVAL;
         self.output_bytes_left = self.limits.output_bytes;
         self.tool_calls_left = self.limits.tool_calls;
         self.questions_left = MAX_QUESTIONS;
         self.usage = Usage::default();
         self.limits_met.clear();
-        self.is_compiled = self.home.is_some();
-        self.state = State::Running;
+        self.is_compiled = self.program.is_some();
+        self.state = RunState::Running;
         let cell = Cell {
             number,
             key,
@@ -141,187 +147,198 @@ impl Run {
             input: admitted.input().clone(),
             args: admitted.args().to_vec(),
         };
-        match (ToGuest::Cell(cell).encode(), self.fresh_streams()) {
+        match (ToGuest::Cell(cell).encode(), self.make_streams()) {
             (Ok(frame), Ok(streams)) => self.outbox.push_with(frame, streams),
-            (Err(_), _) | (_, Err(_)) => self.babbled(),
+            (Err(_), _) | (_, Err(_)) => self.end_for_bad_frame(),
         }
         Ok(())
     }
 
-    /// THREAT[SES-10]: what writes to the cell's output was not there before it. A guest that
-    /// entered gets the ends to write to beside the cell; a shell's init makes its own.
-    fn fresh_streams(&mut self) -> std::io::Result<Vec<OwnedFd>> {
-        if self.home.as_ref().is_none_or(|home| home.guest.is_none()) {
-            if let Some(kept) = &mut self.kept {
-                kept.awaits_streams = self.language == Language::Bash;
+    /// Makes new output pipes for the cell and returns their write ends. A shell's init makes its
+    /// own.
+    ///
+    /// THREAT[SES-10]: nothing that was started before the cell can write to its output.
+    fn make_streams(&mut self) -> std::io::Result<Vec<OwnedFd>> {
+        if self.program.as_ref().is_none_or(|program| program.guest.is_none()) {
+            if let Some(session) = &mut self.session {
+                session.awaits_streams = self.language == Language::Bash;
             }
             return Ok(Vec::new());
         }
-        let [(out, to_out), (err, to_err)] = [Output::with_sender()?, Output::with_sender()?];
+        let [(out, to_out), (err, to_err)] =
+            [OutputPipe::with_sender()?, OutputPipe::with_sender()?];
         self.take_streams(out, err);
         Ok(vec![to_out, to_err])
     }
 
-    /// These are the output of the cell that runs; those before them, of earlier ones.
-    pub(super) fn take_streams(&mut self, out: Output, err: Output) {
-        let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
-        let out = std::mem::replace(&mut home.out, out);
-        let err = std::mem::replace(&mut home.err, err);
-        kept.earlier.push(out, err);
-        kept.awaits_streams = false;
+    /// Uses these pipes for the current cell. The previous ones belong to earlier cells.
+    pub(super) fn take_streams(&mut self, out: OutputPipe, err: OutputPipe) {
+        let (Some(program), Some(session)) = (&mut self.program, &mut self.session) else { return };
+        let out = std::mem::replace(&mut program.out, out);
+        let err = std::mem::replace(&mut program.err, err);
+        session.earlier.push(out, err);
+        session.awaits_streams = false;
     }
 
-    /// Something was written to the output that we have.
+    /// Handles text from the current output pipes.
     pub(super) fn accept_written(
         &mut self,
         stream: Stream,
         text: String,
         bytes: u64,
     ) -> Option<Event> {
-        if self.kept.as_ref().is_some_and(|kept| kept.awaits_streams) {
-            self.keep_late(stream, &text);
+        if self.session.as_ref().is_some_and(|session| session.awaits_streams) {
+            self.store_late_output(stream, &text);
             return None;
         }
         self.accept_output(stream, text, bytes)
     }
 
-    /// Why the worker of a session is gone, if it is.
+    /// Returns why the session ended, if it has.
     pub fn is_over(&self) -> Option<Over> {
-        self.kept.as_ref().and_then(|kept| kept.over)
+        self.session.as_ref().and_then(|session| session.end)
     }
 
-    /// What runs is to end for this reason. A session is asked to stop its cell and goes on if it
-    /// does; anything else is killed.
+    /// Stops the guest with this outcome. A session is asked to stop its cell and continues if the
+    /// cell stops; any other guest is killed.
     ///
-    /// THREAT[SES-3]: a cell that does not stop when it is told to takes its session with it.
+    /// THREAT[SES-3]: a cell that does not stop in time is killed together with its session.
     pub(super) fn stop(&mut self, outcome: Outcome) {
-        match (&self.kept, &self.state) {
+        match (&self.session, &self.state) {
             (None, _) => self.end(outcome),
-            (Some(_), State::Running) => {
+            (Some(_), RunState::Running) => {
                 if let Ok(frame) = ToGuest::Interrupt.encode() {
                     self.outbox.push(frame);
                 }
-                // Before the signal, which may be there before the cell itself has been read.
+                // Sent before the signal, which may arrive before the guest has read the cell.
                 self.outbox.drain_now();
-                // Code that computes does not read its socket.
+                // Code that computes does not read its socket, so it gets a signal too.
                 if self.stop_processes() {
-                    self.state = State::Asked(outcome, Instant::now() + STOP_GRACE);
+                    self.state = RunState::Stopping(outcome, Instant::now() + STOP_GRACE);
                 } else {
                     self.end(outcome);
                 }
             }
-            // It was asked before, and the first reason is the one that is told.
-            (Some(_), State::Asked(..) | State::Dying(..) | State::Ended(_)) => {}
+            // The guest is already stopping; the first reason is the one that is reported.
+            (Some(_), RunState::Stopping(..) | RunState::Dying(..) | RunState::Ended(_)) => {}
         }
     }
 
-    /// THREAT[SES-9]: what the cell has started stands still before the guest is interrupted, so
-    /// nothing goes on by itself because something else has ended. A shell's init does the same.
+    /// THREAT[SES-9]: freezes all processes of the cell before the guest is interrupted, so that no
+    /// process goes on because another one ended. A shell's init does the same.
     ///
-    /// `false` if the guest would go on as if nothing had been, as Python does in the middle of
-    /// `os.system`.
+    /// Returns `false` if the guest would ignore the interrupt, as Python does inside `os.system`.
     fn stop_processes(&mut self) -> bool {
-        let Some(home) = &self.home else { return true };
-        let (Some(kept), Some(main)) = (&mut self.kept, main_process(self.language, &self.roots))
+        let Some(program) = &self.program else { return true };
+        let (Some(session), Some(main)) =
+            (&mut self.session, find_main_process(self.language, &self.roots))
         else {
-            home.interrupt(&self.handles);
+            program.interrupt(&self.handles);
             return true;
         };
-        let processes = kept.freezer.stop_all();
+        let processes = session.freezer.stop_all();
         let is_caught = processes.catches_interrupt(main);
         if is_caught {
             processes.interrupt(main);
         }
         let is_python = self.language == Language::Python;
         if is_python && is_caught {
-            // It is interrupted before it does anything else.
-            processes.kill_since(kept.began, main);
+            // The signal is pending: Python handles it before anything else.
+            processes.kill_since(session.began, main);
             return true;
         }
         if is_python {
-            // While it stands still: it would go on with what follows.
+            // Killed while frozen; otherwise it would go on with the next statement.
             processes.kill(main);
         } else {
-            // Node ends what runs from another thread; one that is not up yet reads its socket.
+            // Node's watcher thread stops the code; a Node that is still starting reads its socket.
             processes.resume(main);
         }
-        // What cannot be interrupted stands still until it is killed.
-        kept.stopped = Some(Stopped { processes, main, at: Instant::now() });
+        // Processes that cannot be interrupted stay frozen until they are killed.
+        session.stopped = Some(StoppedProcesses { processes, main, at: Instant::now() });
         !is_python
     }
 
-    /// A guest may wait for what was stopped; by now it is on its way to its end itself.
+    /// Kills the stopped processes after a while, because the guest may be waiting for them.
     pub(super) fn end_stopped_processes(&mut self) {
-        let Some(kept) = &mut self.kept else { return };
-        if kept.stopped.as_ref().is_some_and(|stopped| stopped.at.elapsed() > STOP_GRACE / 3) {
-            kept.kill_stopped();
+        let Some(session) = &mut self.session else { return };
+        if session.stopped.as_ref().is_some_and(|stopped| stopped.at.elapsed() > STOP_GRACE / 3) {
+            session.kill_stopped();
         }
     }
 
-    /// THREAT[SES-1]: only the end of the cell that runs is one; any other is a word too many.
+    /// THREAT[SES-1]: only a report with the key of the current cell ends it; others are counted
+    /// and ignored.
     pub(super) fn accept_end_of_cell(&mut self, key: &str, ending: CellEnding) {
-        let is_this = self.kept.as_ref().is_some_and(|kept| kept.key == key);
+        let is_this = self.session.as_ref().is_some_and(|session| session.key == key);
         if !is_this {
             match self.questions_left.checked_sub(1) {
                 Some(left) => self.questions_left = left,
-                None => self.babbled(),
+                None => self.end_for_bad_frame(),
             }
             return;
         }
-        self.hear_waiting_output();
-        if let Some(kept) = &mut self.kept {
-            // Whoever guesses an end that was is late.
-            kept.key = fresh_key();
-            kept.kill_stopped();
-            for (stream, text) in kept.earlier.read_waiting() {
-                kept.late.push(stream, &text);
+        self.collect_pending_output();
+        if let Some(session) = &mut self.session {
+            // Invalidates the key, so that a repeated report has no effect.
+            session.key = generate_key();
+            session.kill_stopped();
+            for (stream, text) in session.earlier.read_available() {
+                session.late_output.push(stream, &text);
             }
-            self.leftovers.extend(kept.late.take_meanwhile());
+            self.leftovers.extend(session.late_output.take_meanwhile());
         }
         let outcome = match &self.state {
-            State::Asked(outcome, _) => outcome.clone(),
-            State::Running | State::Dying(..) | State::Ended(_) => self.meaning(ending),
+            RunState::Stopping(outcome, _) => outcome.clone(),
+            RunState::Running | RunState::Dying(..) | RunState::Ended(_) => {
+                self.judge_ending(ending)
+            }
         };
         self.refuse_unanswered();
-        self.count_cell();
-        let is_full = outcome == Outcome::Stopped(Limit::Memory) && self.home.is_none();
+        self.record_cell_usage();
+        let is_full = outcome == Outcome::Stopped(Limit::Memory) && self.program.is_none();
         if is_full {
-            // Our engine loses promises when it has no memory: what is left of it is not whole.
+            // The engine drops promises when it is out of memory, so its state is not usable.
             self.end(outcome);
         } else {
-            self.state = State::Ended(outcome);
+            self.state = RunState::Ended(outcome);
         }
     }
 
-    /// What the guest flushed before it said that the cell had ended.
-    fn hear_waiting_output(&mut self) {
-        let news = self.home.as_mut().and_then(|home| home.init.waiting_streams());
-        if let Some((out, err)) = news {
+    /// Reads the output that the guest flushed before it reported the end of the cell.
+    fn collect_pending_output(&mut self) {
+        let event = self.program.as_mut().and_then(|program| program.init.try_take_streams());
+        if let Some((out, err)) = event {
             self.take_streams(out, err);
         }
-        let Some(home) = &mut self.home else { return };
-        let heard =
-            [(Stream::Out, home.out.read_waiting()), (Stream::Err, home.err.read_waiting())];
-        for (stream, (text, bytes)) in heard {
+        let Some(program) = &mut self.program else { return };
+        let pending = [
+            (Stream::Out, program.out.read_available()),
+            (Stream::Err, program.err.read_available()),
+        ];
+        for (stream, (text, bytes)) in pending {
             if let Some(event) = self.accept_written(stream, text, bytes) {
                 self.leftovers.push_back(event);
             }
         }
     }
 
-    fn meaning(&self, ending: CellEnding) -> Outcome {
+    fn judge_ending(&self, ending: CellEnding) -> Outcome {
         match ending {
             CellEnding::Returned(value) => Outcome::Returned(value),
-            CellEnding::Threw(thrown) if self.home.is_none() => self.evidence().of_cell(thrown),
+            CellEnding::Threw(thrown) if self.program.is_none() => {
+                self.current_evidence().judge_cell(thrown)
+            }
             CellEnding::Threw(thrown) => {
                 let peak_bytes = self.usage.peak_memory_bytes;
-                let ran_out_of_memory = self.busy.as_ref().is_some_and(Busy::ran_out_of_memory);
-                Evidence { peak_bytes, ran_out_of_memory, ..self.evidence() }
-                    .thrown_by_program(thrown)
+                let ran_out_of_memory =
+                    self.busy.as_ref().is_some_and(BusySlot::has_run_out_of_memory);
+                Evidence { peak_bytes, ran_out_of_memory, ..self.current_evidence() }
+                    .judge_thrown_by_program(thrown)
             }
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
-            // Nobody told it to.
+            // No interrupt was sent by the host.
             CellEnding::Interrupted => Outcome::Threw(Thrown {
                 code: ThrownCode::RuntimeError,
                 message: "the code interrupted itself".to_owned(),
@@ -331,19 +348,22 @@ impl Run {
         }
     }
 
-    fn evidence(&self) -> Evidence {
+    fn current_evidence(&self) -> Evidence {
         Evidence {
             language: self.language,
             is_compiled: self.is_compiled,
             exit: None,
             status: None,
             ran_out_of_memory: false,
-            peak_bytes: self.kept.as_ref().map_or(0, |kept| kept.roots.used().memory_bytes),
+            peak_bytes: self
+                .session
+                .as_ref()
+                .map_or(0, |session| session.roots.measure().memory_bytes),
             memory_bytes: self.limits.memory_bytes,
         }
     }
 
-    /// Whoever still waits for an answer must not wait for ever: the driver has dropped it.
+    /// Refuses the unanswered asks, which the caller has dropped, so that no guest waits forever.
     fn refuse_unanswered(&mut self) {
         let mut ids: Vec<u32> = self.unanswered.keys().copied().collect();
         ids.sort_unstable();
@@ -355,17 +375,17 @@ impl Run {
         }
     }
 
-    /// What the cell has used. The next one is counted from here.
-    fn count_cell(&mut self) {
+    /// Records the usage of the cell. The next cell is counted from here.
+    fn record_cell_usage(&mut self) {
         let now = Instant::now();
-        self.next_look = now + IDLE_LOOK;
-        if let Some(guarded) = &self.guarded {
-            guarded.rest();
+        self.next_check = now + IDLE_CHECK_INTERVAL;
+        if let Some(memory_guard) = &self.memory_guard {
+            memory_guard.set_idle();
         }
         self.start_counting();
-        if let (Some(home), Some(busy)) = (&self.home, &mut self.busy) {
-            let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&home.workspace);
-            let (memory, processes) = busy.has_run_out();
+        if let (Some(program), Some(busy)) = (&self.program, &mut self.busy) {
+            let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&program.workspace);
+            let (memory, processes) = busy.take_exhausted();
             let met =
                 [(Limit::Memory, memory), (Limit::Processes, processes), (Limit::Disk, is_full)];
             self.limits_met =
@@ -374,32 +394,32 @@ impl Run {
     }
 
     pub(super) async fn cell_changes(&mut self, keep: PathBuf) -> Changes {
-        let (Some(home), Some(kept)) = (&self.home, &mut self.kept) else {
+        let (Some(program), Some(session)) = (&self.program, &mut self.session) else {
             return Changes::default();
         };
-        // Most cells leave no files; waking a thread to see that takes as long as a short cell.
-        let is_bare = self.user_dir.is_none() && kept.files.is_empty();
-        if is_bare && files::is_empty(&home.workspace) {
+        // Most cells leave no files, and waking a thread takes as long as running a short cell.
+        let is_bare = self.user_dir.is_none() && session.files.is_empty();
+        if is_bare && files::is_empty(&program.workspace) {
             return Changes::default();
         }
-        let Ok(workspace) = home.workspace.try_clone() else { return Changes::default() };
-        let layers = home.layers.as_ref().and_then(|layers| layers.try_clone().ok());
+        let Ok(workspace) = program.workspace.try_clone() else { return Changes::default() };
+        let layers = program.layers.as_ref().and_then(|layers| layers.try_clone().ok());
         let freezer = Freezer::new(&self.roots);
-        kept.artifacts = Some(keep.clone());
-        let (before, user_dir) = (std::mem::take(&mut kept.files), self.user_dir.take());
+        session.artifacts = Some(keep.clone());
+        let (before, user_dir) = (std::mem::take(&mut session.files), self.user_dir.take());
         let look = move || {
             Ok(match (user_dir, layers) {
                 (Some(mut dir), Some(layers)) => {
-                    // Else a file could be half written when it is copied.
+                    // Frozen, so that no file is copied half written.
                     let changes = match freezer.freeze() {
                         Ok(frozen) => {
                             let changes = dir.commit(&layers, &keep);
                             if !frozen.is_still() {
-                                tracing::debug!("a session's processes were woken meanwhile");
+                                tracing::debug!("a session's processes ran during a commit");
                             }
                             changes
                         }
-                        Err(error) => user_dir::not_committed(&error),
+                        Err(error) => user_dir::report_failed_commit(&error),
                     };
                     (changes, before, Some(dir))
                 }
@@ -410,10 +430,10 @@ impl Run {
                 }
             })
         };
-        let Ok((changes, after, user_dir)) = zygote::blocking(look).await else {
+        let Ok((changes, after, user_dir)) = zygote::run_blocking(look).await else {
             return Changes::default();
         };
-        kept.files = after;
+        session.files = after;
         self.user_dir = user_dir;
         changes
     }

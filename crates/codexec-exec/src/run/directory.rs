@@ -1,4 +1,4 @@
-//! The directory of a session between two cells.
+//! The user's directory of a session, between two cells.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -6,26 +6,25 @@ use std::path::Path;
 
 use super::{Over, Run};
 use crate::ExecError;
-use crate::watch::tree;
-use crate::wire::is_first_child;
-use crate::zygote::blocking;
+use crate::frames::is_first_child;
+use crate::process_tree::list_tree;
+use crate::zygote::run_blocking;
 
-/// Where guests see their directory, beside its real path.
+/// The guest's path of its directory, besides the real path.
 const WORK: &str = "/box/work";
 
 impl Run {
-    /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An
-    /// overlay goes on hiding what somebody else changes where the guest has written, and what
-    /// somebody else adds where the guest has looked.
+    /// Gives the guest a fresh upper layer before a cell, and so a current view of the directory.
+    /// An overlay keeps hiding other people's edits to files that the guest has written, and new
+    /// entries in directories that the guest has read.
     ///
-    /// A guest that has files of its directory open keeps its layer, and with it a view that fits
-    /// together.
+    /// A guest with open files in the directory keeps its layer, and so a consistent view.
     pub async fn refresh_directory(&mut self) {
         if let Err(error) = self.try_refresh().await {
-            tracing::warn!(%error, "a session's directory could not be renewed");
-            // The guest's two views of its directory may differ now.
-            if let Some(kept) = &mut self.kept {
-                kept.over.get_or_insert(Over::Closed);
+            tracing::warn!(%error, "cannot refresh a session's directory");
+            // The directory's two paths may show different layers now.
+            if let Some(session) = &mut self.session {
+                session.end.get_or_insert(Over::Closed);
             }
             self.handles.kill();
         }
@@ -38,52 +37,53 @@ impl Run {
         if self.has_open_files(&path) {
             return Ok(());
         }
-        let layers = self.home.as_ref().and_then(|home| home.layers.as_ref());
+        let layers = self.program.as_ref().and_then(|program| program.layers.as_ref());
         let layers = layers.map(OwnedFd::try_clone).transpose()?;
         let Some(mut dir) = self.user_dir.take() else { return Ok(()) };
-        let mounter = dir.machine().mounter().await?;
-        let (mut dir, layer, lower) = blocking(move || {
+        let mounter = dir.resources().mounter().await?;
+        let (mut dir, layer, lower) = run_blocking(move || {
             let (layer, lower) = dir.next_layer(layers.as_ref(), &mounter)?;
             Ok((dir, layer, lower))
         })
         .await?;
         self.renew_overlay(layer, lower).await?;
-        let begun = blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
+        let begun = run_blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
         self.user_dir = Some(begun);
         Ok(())
     }
 
-    /// At the end of a session: writes what it left since its last reply into the directory.
+    /// Commits what the session wrote since its last reply. Called when the session ends.
     pub(super) async fn commit_rest(&mut self) {
-        let layers = self.home.as_mut().and_then(|home| home.layers.take());
-        let artifacts = self.kept.as_ref().and_then(|kept| kept.artifacts.clone());
+        let layers = self.program.as_mut().and_then(|program| program.layers.take());
+        let artifacts = self.session.as_ref().and_then(|session| session.artifacts.clone());
         let (Some(layers), Some(artifacts), Some(mut dir)) =
             (layers, artifacts, self.user_dir.take())
         else {
             return;
         };
         let keep = artifacts.join("after-the-last-reply");
-        let committed = blocking(move || Ok(dir.commit(&layers, &keep))).await;
+        let committed = run_blocking(move || Ok(dir.commit(&layers, &keep))).await;
         match committed {
             Ok(changes) if !changes.conflicts.is_empty() => {
-                tracing::warn!(conflicts = ?changes.conflicts, "a session's last files");
+                let conflicts = &changes.conflicts;
+                tracing::warn!(?conflicts, "some of a session's last files were not committed");
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "a session's last files were not written"),
+            Err(error) => tracing::warn!(%error, "cannot commit a session's last files"),
         }
     }
 
-    /// True if a process that the guest left running, or a file that it has open or mapped, holds
-    /// on to its directory. The guest could lie here, and would confuse nobody but itself.
+    /// True if the guest has files of the directory open or mapped, or has a background process in
+    /// it. A guest that fakes this harms only itself.
     fn has_open_files(&self, real_path: &Path) -> bool {
         let is_below = |path: &Path| path.starts_with(WORK) || path.starts_with(real_path);
-        // The main process goes to its folder again at the beginning of each cell.
+        // The main process changes into its directory again at the start of each cell.
         let is_main = |pid: i32| match *self.roots {
             [_, main] => pid == main,
             _ => is_first_child(pid),
         };
         let init = self.roots.first();
-        tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
+        list_tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
             let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
             let mut open = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
             let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();

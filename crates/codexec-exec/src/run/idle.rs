@@ -1,4 +1,4 @@
-//! A session between two cells: nobody waits for it, and it is watched all the same.
+//! An idle session: between two cells its limits still apply.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,64 +6,64 @@ use std::time::Duration;
 use codexec_types::{CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Heard, Over, Run, State, heard, written_late};
-use crate::watch::Watch;
-use crate::wire::Received;
+use super::{Over, ProgramEvent, Run, RunState, next_event, next_late_output};
+use crate::frames::ReceivedFrame;
+use crate::process_tree::TreeWatch;
 
-/// How often a session is looked at while nobody uses it.
-pub(super) const IDLE_LOOK: Duration = Duration::from_secs(1);
-/// What is kept of each stream.
+/// Interval between two measurements of an idle session.
+pub(super) const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Maximum bytes kept of each stream.
 const LATE_BYTES: usize = 32 << 10;
 
-/// What was written while no cell ran, or by what an earlier cell has left.
+/// Output written between two cells, or by processes that an earlier cell left running.
 #[derive(Default)]
-pub(super) struct Late {
-    out: Tail,
-    err: Tail,
+pub(super) struct LateOutput {
+    out: LateStream,
+    err: LateStream,
 }
 
-/// Of one stream.
+/// The first bytes of one stream, and the number of bytes dropped after them.
 #[derive(Default)]
-struct Tail {
+struct LateStream {
     text: String,
     left_out_bytes: u64,
 }
 
-impl Late {
+impl LateOutput {
     pub(super) fn push(&mut self, stream: Stream, text: &str) {
         let tail = match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         };
-        let room = LATE_BYTES.saturating_sub(tail.text.len());
-        let (kept, rest) = text.split_at(text.floor_char_boundary(room));
-        tail.text.push_str(kept);
+        let free = LATE_BYTES.saturating_sub(tail.text.len());
+        let (stored, rest) = text.split_at(text.floor_char_boundary(free));
+        tail.text.push_str(stored);
         tail.left_out_bytes += rest.len() as u64;
     }
 
-    /// THREAT[SES-2]: as the first of the next cell's output, and marked as what it is.
-    pub(super) fn take(&mut self) -> VecDeque<Event> {
+    /// THREAT[SES-2]: returns it as marked output at the start of the next cell.
+    pub(super) fn take_since_last_reply(&mut self) -> VecDeque<Event> {
         self.take_marked("[codexec] written after the last reply:\n", "[codexec] this reply:\n")
     }
 
-    /// THREAT[SES-10]: as the last of a cell's output, where it came while the cell ran.
+    /// THREAT[SES-10]: returns it as marked output at the end of the cell that ran meanwhile.
     pub(super) fn take_meanwhile(&mut self) -> VecDeque<Event> {
         self.take_marked("[codexec] written meanwhile by what earlier code left running:\n", "")
     }
 
     fn take_marked(&mut self, head: &str, end: &str) -> VecDeque<Event> {
-        let Late { out, err } = std::mem::take(self);
+        let LateOutput { out, err } = std::mem::take(self);
         let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
-        let event = |(stream, tail): (Stream, Tail)| {
-            let text = tail.marked(head, end)?;
+        let event = |(stream, tail): (Stream, LateStream)| {
+            let text = tail.format_marked(head, end)?;
             Some(Event::Output { stream, text })
         };
         both.filter_map(event).collect()
     }
 }
 
-impl Tail {
-    fn marked(self, head: &str, end: &str) -> Option<String> {
+impl LateStream {
+    fn format_marked(self, head: &str, end: &str) -> Option<String> {
         if self.text.is_empty() {
             return None;
         }
@@ -80,141 +80,146 @@ impl Tail {
 }
 
 impl Run {
-    /// Watches a session in which no cell runs, and returns when it is over. Cancel-safe: it is
-    /// given up when there is a cell to send.
+    /// Watches an idle session, and returns when it has ended. Cancel-safe: dropped when there is a
+    /// cell to send.
     pub async fn idle(&mut self) -> Over {
         loop {
             match &self.state {
-                State::Ended(_) => match self.is_over() {
+                RunState::Ended(_) => match self.is_over() {
                     Some(over) => return over,
-                    None => self.rest().await,
+                    None => self.wait_while_idle().await,
                 },
-                State::Dying(..) => self.see_death().await,
-                State::Running | State::Asked(..) => std::future::pending().await,
+                RunState::Dying(..) => self.wait_for_death().await,
+                RunState::Running | RunState::Stopping(..) => std::future::pending().await,
             }
         }
     }
 
     /// Ends a session, and returns when nothing of it is left.
     pub async fn close(&mut self) {
-        if let Some(kept) = &mut self.kept {
-            kept.over.get_or_insert(Over::Closed);
+        if let Some(session) = &mut self.session {
+            session.end.get_or_insert(Over::Closed);
         }
         if self.busy.is_some() {
-            self.state = State::Dying(Some(Outcome::Cancelled), None);
-            self.see_death().await;
+            self.state = RunState::Dying(Some(Outcome::Cancelled), None);
+            self.wait_for_death().await;
         }
         self.commit_rest().await;
     }
 
-    /// What its processes held at the end of the last cell, or when it was opened.
+    /// Returns the memory that the session held at the end of the last cell, or when it was opened.
     pub fn memory_bytes(&self) -> u64 {
-        self.kept.as_ref().map_or(0, |kept| kept.memory_bytes)
+        self.session.as_ref().map_or(0, |session| session.memory_bytes)
     }
 
-    /// The guest's first process as the host knows it, or the one nearest above it.
+    /// Returns the host process id of the guest's first process, or of its closest known ancestor.
     pub fn pid(&self) -> Option<i32> {
         self.busy.as_ref().and(self.roots.last().copied())
     }
 
-    /// From here on, for a cell or for the time without one.
+    /// Measures the session. Usage of the next cell, or of the idle period, is counted from here.
     pub(super) fn start_counting(&mut self) {
-        let Some(kept) = &self.kept else { return };
-        let settled = self.watch.as_ref().and_then(Watch::used_if_settled);
-        let (used, held_bytes) = match (&self.home, settled) {
+        let Some(session) = &self.session else { return };
+        let settled = self.watch.as_ref().and_then(TreeWatch::measure_if_settled);
+        let (used, held_bytes) = match (&self.program, settled) {
             (None, _) => {
-                let used = kept.roots.used();
+                let used = session.roots.measure();
                 (used, used.memory_bytes)
             }
             (Some(_), Some(used)) => (used, used.memory_bytes),
             (Some(_), None) => {
-                let own_bytes = kept.roots.used().memory_bytes;
-                let used = self.used();
-                // Limits leave out what every guest of a language has from the start.
+                let own_bytes = session.roots.measure().memory_bytes;
+                let used = self.measure();
+                // Unlike the meter, this includes what every guest of the language holds from the
+                // start.
                 (used, used.memory_bytes.max(own_bytes))
             }
         };
-        let Some(kept) = &mut self.kept else { return };
-        let cpu = used.cpu.saturating_sub(kept.cpu_before);
+        let Some(session) = &mut self.session else { return };
+        let cpu = used.cpu.saturating_sub(session.cpu_before);
         self.usage.cpu = self.usage.cpu.max(cpu);
         self.usage.peak_memory_bytes = self.usage.peak_memory_bytes.max(used.memory_bytes);
-        kept.cpu_before = used.cpu;
-        kept.memory_bytes = held_bytes;
-        kept.looked = Some(Instant::now());
+        session.cpu_before = used.cpu;
+        session.memory_bytes = held_bytes;
+        session.measured_at = Some(Instant::now());
     }
 
-    /// What is in the pipes before a cell begins is not the cell's.
-    pub(super) fn hear_late_output(&mut self) {
-        let (Some(home), Some(kept)) = (&mut self.home, &mut self.kept) else { return };
-        for (stream, text) in kept.earlier.read_waiting() {
-            kept.late.push(stream, &text);
+    /// Stores what is in the pipes before a cell starts, because it is not the cell's output.
+    pub(super) fn collect_late_output(&mut self) {
+        let (Some(program), Some(session)) = (&mut self.program, &mut self.session) else { return };
+        for (stream, text) in session.earlier.read_available() {
+            session.late_output.push(stream, &text);
         }
-        kept.late.push(Stream::Out, &home.out.read_waiting().0);
-        kept.late.push(Stream::Err, &home.err.read_waiting().0);
+        session.late_output.push(Stream::Out, &program.out.read_available().0);
+        session.late_output.push(Stream::Err, &program.err.read_available().0);
     }
 
-    pub(super) fn keep_late(&mut self, stream: Stream, text: &str) {
-        if let Some(kept) = &mut self.kept {
-            kept.late.push(stream, text);
+    pub(super) fn store_late_output(&mut self, stream: Stream, text: &str) {
+        if let Some(session) = &mut self.session {
+            session.late_output.push(stream, text);
         }
     }
 
-    async fn rest(&mut self) {
+    async fn wait_while_idle(&mut self) {
         match self.inbox.take() {
             Ok(Some(frame)) => return self.accept_idle(frame),
             Ok(None) => {}
-            Err(_) => return self.babbled(),
+            Err(_) => return self.end_for_bad_frame(),
         }
-        let (is_program, has_answers) = (self.home.is_some(), !self.outbox.is_empty());
+        let (is_program, has_answers) = (self.program.is_some(), !self.outbox.is_empty());
         tokio::select! {
-            read = self.inbox.fill(), if !self.is_mute => match read {
-                Ok(true) if self.inbox.is_flooded() => self.babbled(),
+            read = self.inbox.fill(), if !self.is_socket_closed => match read {
+                Ok(true) if self.inbox.is_flooded() => self.end_for_bad_frame(),
                 Ok(true) => {}
-                Ok(false) | Err(_) if is_program => self.is_mute = true,
-                Ok(false) | Err(_) => self.died(None),
+                Ok(false) | Err(_) if is_program => self.is_socket_closed = true,
+                Ok(false) | Err(_) => self.note_exit(None),
             },
             written = self.outbox.drain(), if has_answers => if written.is_err() {
                 self.outbox.clear();
             },
-            heard = heard(&mut self.busy, &mut self.home), if is_program => match heard {
-                Heard::Written(stream, text, _) => self.keep_late(stream, &text),
-                Heard::Streams(out, err) => self.take_streams(out, err),
-                Heard::Ended(status) => self.died(status),
+            event = next_event(&mut self.busy, &mut self.program), if is_program => match event {
+                ProgramEvent::Written(stream, text, _) => self.store_late_output(stream, &text),
+                ProgramEvent::Streams(out, err) => self.take_streams(out, err),
+                ProgramEvent::Ended(status) => self.note_exit(status),
             },
-            (stream, text) = written_late(&mut self.kept) => self.keep_late(stream, &text),
-            () = sleep_until(self.next_look), if is_program => self.look_at_idle(),
+            (stream, text) = next_late_output(&mut self.session) => {
+                self.store_late_output(stream, &text);
+            }
+            () = sleep_until(self.next_check), if is_program => self.check_idle_limits(),
         }
     }
 
-    /// THREAT[RES-2]: threads that work on while nobody waits are held to the same limits.
-    fn look_at_idle(&mut self) {
-        self.next_look = Instant::now() + IDLE_LOOK;
-        let used = self.used();
-        let before = self.kept.as_ref().map_or(Duration::ZERO, |kept| kept.cpu_before);
+    /// THREAT[RES-2]: background threads of an idle session have the same limits.
+    fn check_idle_limits(&mut self) {
+        self.next_check = Instant::now() + IDLE_CHECK_INTERVAL;
+        let used = self.measure();
+        let before = self.session.as_ref().map_or(Duration::ZERO, |session| session.cpu_before);
         if used.cpu.saturating_sub(before) > self.limits.cpu {
             self.end(Outcome::Stopped(Limit::Cpu));
         }
     }
 
-    /// Nobody is there who could answer, and what is said now belongs to no cell.
-    fn accept_idle(&mut self, received: Received) {
-        let Some(left) = self.questions_left.checked_sub(1) else { return self.babbled() };
+    /// Handles a frame that arrives while no cell runs. Asks are refused.
+    fn accept_idle(&mut self, received: ReceivedFrame) {
+        let Some(left) = self.questions_left.checked_sub(1) else {
+            return self.end_for_bad_frame();
+        };
         self.questions_left = left;
         let frame = match received {
-            Received::Frame(frame) | Received::Ask(frame, _) => frame,
-            Received::Refused(id, error) => return self.refuse(id, error),
+            ReceivedFrame::Frame(frame) | ReceivedFrame::Ask(frame, _) => frame,
+            ReceivedFrame::Refused(id, error) => return self.refuse(id, error),
         };
         match frame {
             FromGuest::Ask { id, .. } => {
-                let message = "tools can be called while a cell runs, and none does";
+                let message = "tools can only be called while a cell runs";
                 self.refuse(id, CallError::new(CallCode::UpstreamError, message));
             }
-            FromGuest::Output { stream, text } => self.keep_late(stream, &text),
+            FromGuest::Output { stream, text } => self.store_late_output(stream, &text),
             FromGuest::Compiled
             | FromGuest::Progress(_)
             | FromGuest::Image(_)
             | FromGuest::CellEnded { .. } => {}
-            FromGuest::Returned(_) | FromGuest::Threw(_) => self.babbled(),
+            FromGuest::Returned(_) | FromGuest::Threw(_) => self.end_for_bad_frame(),
         }
     }
 }

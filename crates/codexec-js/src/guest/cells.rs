@@ -1,37 +1,37 @@
-//! A session: cells in one engine, one after the other.
+//! A session: runs cells in one engine, one after the other.
 
 use std::rc::Rc;
 
 use codexec_types::{Cell, CellEnding, FromGuest, Job};
 
-use super::{Guest, Run};
-use crate::fault::caught;
-use crate::program::{Names, Program};
-use crate::wire::Gone;
+use super::{Guest, GuestRun};
+use crate::fault::take_ok;
+use crate::program::{NameScope, Program};
+use crate::wire::HostGone;
 
 impl Guest {
     /// Runs cells until the host is gone.
-    pub(super) fn run_cells(&self, job: &Job) -> Result<(), Gone> {
+    pub(super) fn run_cells(&self, job: &Job) -> Result<(), HostGone> {
         self.limit_memory(job);
         let host = Rc::clone(&self.host);
-        // THREAT[SES-3]: nothing that the guest can catch, and nothing runs after it.
-        let handler = move || host.looks_interrupted();
+        // THREAT[SES-3]: the guest cannot catch this, and nothing runs after it.
+        let handler = move || host.check_interrupt();
         self.context.runtime().set_interrupt_handler(Some(Box::new(handler)));
-        self.inside(|run| run.begin(job).map_err(|_| Gone))?;
+        self.with_run(|run| run.begin(job).map_err(|_| HostGone))?;
         loop {
             let cell = self.host.with_wire(crate::wire::Wire::receive_cell)?;
             let ending = self.run_cell(job, &cell)?;
-            self.say(&FromGuest::CellEnded { key: cell.key, ending })?;
+            self.send(&FromGuest::CellEnded { key: cell.key, ending })?;
         }
     }
 
-    fn run_cell(&self, job: &Job, cell: &Cell) -> Result<CellEnding, Gone> {
-        let program = match Program::compile(&cell.code, job.language, Names::Session) {
+    fn run_cell(&self, job: &Job, cell: &Cell) -> Result<CellEnding, HostGone> {
+        let program = match Program::compile(&cell.code, job.language, NameScope::Session) {
             Ok(program) => program,
             Err(flaw) => return Ok(CellEnding::Threw(flaw)),
         };
-        let file = self.host.texts.borrow_mut().put(cell.number, program.positions);
-        self.inside(|run| {
+        let file = self.host.texts.borrow_mut().add(cell.number, program.positions);
+        self.with_run(|run| {
             let declared = program.declared;
             let given = run
                 .give(&cell.input, &cell.args)
@@ -39,14 +39,14 @@ impl Guest {
             if given.is_err() {
                 return Ok(CellEnding::Threw(run.take_thrown()));
             }
-            let main = match run.main(&program.script, &file, job.language) {
+            let main = match run.compile_main(&program.script, &file, job.language) {
                 Ok(main) => main,
                 Err(flaw) => return Ok(CellEnding::Threw(flaw)),
             };
             run.host.with_wire(|wire| wire.send(&FromGuest::Compiled))?;
-            let ending = run.to_end(main)?;
+            let ending = run.run_to_end(main)?;
             if run.host.is_interrupted() {
-                run.sweep();
+                run.discard_cell();
                 return Ok(CellEnding::Interrupted);
             }
             Ok(ending.map_or_else(CellEnding::Threw, CellEnding::Returned))
@@ -54,12 +54,12 @@ impl Guest {
     }
 }
 
-impl Run<'_, '_> {
-    /// What a cell that was stopped has begun ends with it, or the next would hear of it. As long
-    /// as it is interrupted, nothing of it runs for long.
-    fn sweep(&self) {
-        caught(&self.ctx, self.prelude.forget_cell());
+impl GuestRun<'_, '_> {
+    /// Discards everything that an interrupted cell has started, so that it does not affect the
+    /// next one. Pending jobs end quickly while the cell is interrupted.
+    fn discard_cell(&self) {
+        take_ok(&self.ctx, self.prelude.forget_cell());
         while self.ctx.execute_pending_job() {}
-        caught(&self.ctx, self.prelude.forget_cell());
+        take_ok(&self.ctx, self.prelude.forget_cell());
     }
 }

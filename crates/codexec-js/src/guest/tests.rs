@@ -1,10 +1,10 @@
-//! The host is played by the test; engine, prelude and frames are the real ones.
+//! The test plays the host; engine, prelude and frames are real.
 
 mod calls;
 mod ends;
 mod globals;
+mod host_functions;
 mod hostile;
-mod kept;
 mod output;
 mod sessions;
 mod typescript;
@@ -22,9 +22,9 @@ use super::Guest;
 
 type Reply = Result<Json, CallError>;
 
-/// What the host heard, in the order of its parts.
+/// Everything that the host received, by kind.
 #[derive(Debug)]
-struct Heard {
+struct HostRecord {
     is_compiled: bool,
     out: String,
     err: String,
@@ -33,13 +33,13 @@ struct Heard {
     ending: Result<String, Thrown>,
 }
 
-/// Gives each ask its answer, at once.
-fn play(job: Job, answer: impl Fn(&Ask) -> Reply) -> Heard {
+/// Answers each ask at once.
+fn play(job: Job, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
     play_batches(job, 1, answer)
 }
 
-/// Answers only when `batch` asks have come together, the last of them first.
-fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard {
+/// Answers after every `batch` asks, the last ask first.
+fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
     let (mut host, socket) = UnixStream::pair().expect("a socket pair");
     // As large as the main thread's stack, on which workers run.
     let worker = thread::Builder::new()
@@ -47,7 +47,7 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard
         .spawn(move || Guest::warm().expect("a warm guest").run(socket))
         .expect("a thread");
     host.write_all(&ToGuest::Start(job).encode().expect("a frame")).expect("a listening guest");
-    let mut heard = Heard {
+    let mut record = HostRecord {
         is_compiled: false,
         out: String::new(),
         err: String::new(),
@@ -58,15 +58,15 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard
     let mut unanswered = Vec::new();
     loop {
         match next_frame(&mut host) {
-            FromGuest::Compiled => heard.is_compiled = true,
-            FromGuest::Output { stream: Stream::Out, text } => heard.out.push_str(&text),
-            FromGuest::Output { stream: Stream::Err, text } => heard.err.push_str(&text),
-            FromGuest::Progress(text) => heard.progress.push(text),
+            FromGuest::Compiled => record.is_compiled = true,
+            FromGuest::Output { stream: Stream::Out, text } => record.out.push_str(&text),
+            FromGuest::Output { stream: Stream::Err, text } => record.err.push_str(&text),
+            FromGuest::Progress(text) => record.progress.push(text),
             FromGuest::Image(image) => panic!("this guest has no pictures: {image:?}"),
             FromGuest::CellEnded { .. } => panic!("this is no session"),
             FromGuest::Ask { id, ask } => {
                 unanswered.push(Answer { id, result: answer(&ask) });
-                heard.asks.push(ask);
+                record.asks.push(ask);
                 if unanswered.len() == batch {
                     for answer in unanswered.drain(..).rev() {
                         let frame = ToGuest::Answer(answer).encode().expect("a frame");
@@ -75,18 +75,18 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> Heard
                 }
             }
             FromGuest::Returned(json) => {
-                heard.ending = Ok(json.text().to_owned());
+                record.ending = Ok(json.text().to_owned());
                 break;
             }
             FromGuest::Threw(thrown) => {
-                heard.ending = Err(thrown);
+                record.ending = Err(thrown);
                 break;
             }
         }
     }
     worker.join().expect("a worker that does not panic");
     assert_eq!(host.read(&mut [0]).expect("an open socket"), 0, "something followed the ending");
-    heard
+    record
 }
 
 fn next_frame(host: &mut UnixStream) -> FromGuest {
@@ -109,11 +109,11 @@ fn job(language: Language, code: &str) -> Job {
     }
 }
 
-fn javascript(code: &str) -> Heard {
+fn javascript(code: &str) -> HostRecord {
     play(job(Language::JavaScript, code), echo)
 }
 
-/// What every call gets: itself.
+/// Answers every call with itself.
 fn echo(ask: &Ask) -> Reply {
     Ok(json(&serde_json::to_string(ask).expect("an ask")))
 }
@@ -122,9 +122,9 @@ fn json(text: &str) -> Json {
     Json::parse(text.to_owned()).expect("json")
 }
 
-/// The value's JSON, or `CODE message @line:column`.
-fn ending(heard: &Heard) -> String {
-    match &heard.ending {
+/// Returns the value's JSON, or `CODE message @line:column`.
+fn ending(record: &HostRecord) -> String {
+    match &record.ending {
         Ok(text) => text.clone(),
         Err(thrown) => {
             let at = thrown.at.map(|at| format!(" @{}:{}", at.line, at.column));
@@ -135,12 +135,12 @@ fn ending(heard: &Heard) -> String {
 
 #[track_caller]
 fn check(code: &str, expected: &str) {
-    let heard = javascript(code);
-    assert_eq!(format!("{}{}", heard.err, ending(&heard)), expected, "{code}");
+    let record = javascript(code);
+    assert_eq!(format!("{}{}", record.err, ending(&record)), expected, "{code}");
 }
 
 #[track_caller]
 fn check_typescript(code: &str, expected: &str) {
-    let heard = play(job(Language::TypeScript, code), echo);
-    assert_eq!(format!("{}{}", heard.err, ending(&heard)), expected, "{code}");
+    let record = play(job(Language::TypeScript, code), echo);
+    assert_eq!(format!("{}{}", record.err, ending(&record)), expected, "{code}");
 }

@@ -5,10 +5,10 @@ fn frames_are_mapped_and_others_left_out() {
     let position = |line, column| Position { line, column };
     let tokens = [((0, 0), position(5, 1)), ((0, 6), position(5, 9)), ((1, 2), position(8, 3))];
     let positions = Positions::new("const é = f();\n\tg();\n".to_owned(), tokens.into_iter());
-    let mut texts = Texts::default();
-    assert_eq!(texts.put(0, positions), "<code>");
+    let mut texts = GuestTexts::default();
+    assert_eq!(texts.add(0, positions), "<code>");
     let check = |engine: &str, expected: Option<(u32, u32)>| {
-        let at = texts.stack(engine, "Odd").at.map(|at| (at.line, at.column));
+        let at = texts.parse_stack(engine, "Odd").at.map(|at| (at.line, at.column));
         assert_eq!(at, expected, "{engine}");
     };
     check("    at f (<code>:2:1)", Some((5, 1)));
@@ -23,32 +23,32 @@ fn frames_are_mapped_and_others_left_out() {
     check("    at f (<code>:2:99999999999)", None);
     check("    at Odd (<code>:2:1)\n    at f (<code>:3:3)", Some((8, 3)));
     check("nonsense (<code>:2:1)", None);
-    let stack = texts.stack("    at f (x) (<code>:2:1)\n    at <main> (<code>:3:3)", "");
+    let stack = texts.parse_stack("    at f (x) (<code>:2:1)\n    at <main> (<code>:3:3)", "");
     assert_eq!(stack.text.as_deref(), Some("at f (x) (5:1)\nat <main> (8:3)"));
 }
 
 #[test]
-fn frames_of_older_cells_say_so_and_the_place_is_in_the_latest() {
+fn frames_of_older_cells_name_their_cell() {
     let position = |line, column| Position { line, column };
     let one = |at| Positions::new("f();\n".to_owned(), [((0, 0), at)].into_iter());
-    let mut texts = Texts::default();
-    assert_eq!(texts.put(1, one(position(7, 1))), "<cell 1>");
-    assert_eq!(texts.put(2, one(position(3, 4))), "<cell 2>");
+    let mut texts = GuestTexts::default();
+    assert_eq!(texts.add(1, one(position(7, 1))), "<cell 1>");
+    assert_eq!(texts.add(2, one(position(3, 4))), "<cell 2>");
     let engine = "    at f (<cell 1>:2:1)\n    at g (<cell 9>:2:1)\n    at <main> (<cell 2>:2:1)";
-    let stack = texts.stack(engine, "");
+    let stack = texts.parse_stack(engine, "");
     assert_eq!(stack.at, Some(position(3, 4)));
     assert_eq!(stack.text.as_deref(), Some("at f (cell 1, 7:1)\nat <main> (3:4)"));
 }
 
 #[test]
-fn not_more_is_remembered_than_there_is_room_for() {
-    let mut texts = Texts::default();
+fn remembered_texts_are_limited() {
+    let mut texts = GuestTexts::default();
     let long = || Positions::new("x".repeat(MAX_PRINTED_BYTES / 2), std::iter::empty());
     for number in 1..=4 {
-        texts.put(number, long());
+        texts.add(number, long());
     }
     assert_eq!(texts.positions.keys().copied().collect::<Vec<_>>(), [3, 4]);
-    texts.put(5, Positions::new("x".repeat(MAX_PRINTED_BYTES + 1), std::iter::empty()));
+    texts.add(5, Positions::new("x".repeat(MAX_PRINTED_BYTES + 1), std::iter::empty()));
     assert_eq!(texts.positions.keys().copied().collect::<Vec<_>>(), [5]);
 }
 

@@ -1,4 +1,4 @@
-// console: log, info, debug, dir and table go to stdout, the rest to stderr.
+// console: log, info, debug, dir and table write to stdout, the rest to stderr.
 (native, own) => {
   const { Error } = globalThis;
   const counts = { __proto__: null };
@@ -11,7 +11,7 @@
   };
   own.warn = (text) => write(true, text);
 
-  // As much of a table as a narrow screen can show: one row a line, columns in line.
+  // A table for a narrow screen: one line for each row, with aligned columns.
   const tableText = (data) => {
     if (typeof data !== "object" || data === null) return own.inspect(data);
     const cell = (value) => (typeof value === "string" ? value : own.inspect(value));
@@ -116,6 +116,6 @@
     },
   };
   own.define(globalThis, "console", console);
-  // As MCPProxy's examples write it.
+  // As in MCPProxy's examples.
   own.define(globalThis, "log", out);
 }

@@ -1,4 +1,4 @@
-// Values as text, for people: what console.log prints and how a thrown value is described.
+// Formats values for people: for console.log, and to describe thrown values.
 (native, own) => {
   const { ArrayBuffer, Date, Error, Map, Math, Number, RegExp, Set } = globalThis;
   const { stringify, arrayPush, arrayJoin, slice, split } = own;
@@ -9,7 +9,7 @@
   const testRegExp = RegExp.prototype.test;
   const TypedArray = own.getPrototypeOf(Uint8Array);
 
-  // A guest's getter or proxy may throw: what cannot be read is not there.
+  // A guest's getter or proxy may throw; such a property counts as missing.
   const read = (object, key) => {
     try {
       return object[key];
@@ -159,7 +159,7 @@
 
   own.inspect = (value) => inspectIn(value, { depth: 1, above: undefined });
 
-  // One line for a thrown value: a plain Error is its message, others carry their name.
+  // Describes a thrown value in one line: a plain Error by its message, others with their name.
   own.describe = (error, isNamed) => {
     if (!isObject(error)) {
       return own.wellFormed(typeof error === "string" ? error : own.inspect(error));

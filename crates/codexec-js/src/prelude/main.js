@@ -1,4 +1,4 @@
-// The guest's main function: how it begins, and what came of it.
+// The guest's main function: how it starts, and its result.
 (native, own) => {
   const { Map, Set, TypeError } = globalThis;
   const MAX_RESULT_CHARS = 8 * 1024 * 1024;
@@ -13,8 +13,8 @@
     own.addServers(servers);
   };
 
-  // Awaits by itself: what a guest has made of Promise.prototype.then takes no part. What is left
-  // of a cell that was stopped says nothing about the next.
+  // Awaits natively, so a replaced Promise.prototype.then has no effect. An interrupted cell that
+  // still runs does not affect the next one.
   let latest = 0;
   own.start = async (main) => {
     const number = ++latest;
@@ -35,8 +35,8 @@
   own.error = () => value;
   own.awaitsOnlyCalls = () => state === PENDING && own.hasPendingCalls() && own.isQuiet();
 
-  // A collection as what it stands for: as JSON it would be empty.
-  const plain = (collection) => {
+  // Converts a Map or Set, which JSON would write as an empty object.
+  const toJsonValue = (collection) => {
     if (collection instanceof Set) return own.arrayFrom(collection);
     if (!(collection instanceof Map)) return collection;
     const object = { __proto__: null };
@@ -46,10 +46,10 @@
     return object;
   };
 
-  // JSON, or undefined when there is too much of it.
+  // Returns the result as JSON, or undefined if it is too long.
   own.result = () => {
     if (value === undefined) return "null";
-    const text = own.stringify(plain(value));
+    const text = own.stringify(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
     return text.length > MAX_RESULT_CHARS ? undefined : text;
   };

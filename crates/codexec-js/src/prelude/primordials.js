@@ -1,5 +1,5 @@
-// What the prelude needs of the language, taken before a guest can replace it. A guest that
-// overwrites Array.prototype or Promise breaks itself and nothing else.
+// Built-in functions that the prelude needs, captured before a guest can replace them. A guest that
+// overwrites Array.prototype or Promise breaks only itself.
 (native, own) => {
   const { apply, defineProperty, ownKeys, getPrototypeOf, getOwnPropertyDescriptor } = Reflect;
   const unbound = (method) => (self, ...args) => apply(method, self, args);
@@ -44,7 +44,7 @@
   own.sliceBuffer = unbound(ArrayBuffer.prototype.slice);
   own.isView = ArrayBuffer.isView;
 
-  // Like the language's own globals: not enumerable, and the guest's to replace.
+  // Like built-in globals: not enumerable, and replaceable by the guest.
   own.define = (target, name, value) =>
     defineProperty(target, name, {
       __proto__: null,
@@ -54,13 +54,14 @@
       enumerable: false,
     });
 
-  // Deep enough that a stack of the guest's frames is left when ours are taken out.
+  // Deep enough that frames of the guest remain after ours are removed.
   Error.stackTraceLimit = 40;
-  // Seeded before the fork, the engine's own would give every guest the same numbers.
+  // The engine's own generator is seeded before the fork and would give every guest the same
+  // numbers.
   own.define(Math, "random", { random: () => native.random() }.random);
   // Blocking on shared memory makes no sense with one thread.
   delete globalThis.SharedArrayBuffer;
   delete globalThis.Atomics;
-  // Has the C library read the time zone now, while there still are files.
+  // Makes the C library load the time zone now, while there still are files.
   new Date(0).getTimezoneOffset();
 }

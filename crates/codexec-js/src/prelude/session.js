@@ -1,10 +1,10 @@
-// What stays from one cell of a session to the next.
+// State that is kept from one cell of a session to the next.
 (native, own) => {
   const { Proxy, TypeError } = globalThis;
   const { defineProperty } = Reflect;
   const given = { __proto__: null };
 
-  // A variable that the guest has made its own is not taken from it, unless it is given anew.
+  // A variable that the guest has assigned itself is replaced only by an explicit value.
   const give = (name, value, isAsked) => {
     const now = own.descriptorOf(globalThis, name);
     const isOurs = now === undefined || (name in given && now.value === given[name]);
@@ -17,8 +17,8 @@
     give("args", args, args.length > 0);
   };
 
-  // Where the printed code of a cell assigns what it declares: an assignment that declares, so
-  // that everything may be declared again.
+  // Targets of the assignments that replace a cell's declarations. Each assignment declares, so
+  // that any name may be declared again.
   const declaring = (writable) =>
     new Proxy(own.createObject(null), {
       __proto__: null,

@@ -1,4 +1,4 @@
-// Text, bytes and chance: TextEncoder, TextDecoder, atob, btoa, crypto, performance.
+// Text, bytes and randomness: TextEncoder, TextDecoder, atob, btoa, crypto, performance.
 (native, own) => {
   const {
     ArrayBuffer,
@@ -26,7 +26,7 @@
     throw new TypeError("expected an ArrayBuffer or a view of one, not " + own.inspect(source));
   };
 
-  // Characters are gathered in pieces: a call takes only so many arguments.
+  // Characters are gathered in chunks, because the number of arguments of a call is limited.
   const textFrom = (next) => {
     let text = "";
     let units = [];
@@ -45,7 +45,8 @@
     return () => bytes[at++];
   };
 
-  // How many bytes follow the first one, and the range of the second, as the standard has it.
+  // Returns the number of continuation bytes and the range of the first one, as the standard
+  // defines.
   const sequenceOf = (first) => {
     if (first >= 0xc2 && first <= 0xdf) return [1, 0x80, 0xbf];
     if (first >= 0xe0 && first <= 0xef) {

@@ -1,7 +1,7 @@
-// Timers, microtasks, and the promises whose rejection nobody handles.
+// Timers, microtasks, and unhandled promise rejections.
 (native, own) => {
   const { TypeError } = globalThis;
-  // Sorted by when they are due, then by when they were set.
+  // Sorted by due time, then by creation.
   const timers = [];
   let lastId = 0;
   let rejections = [];
@@ -51,7 +51,7 @@
   const names = own.ownKeys(globals);
   for (let i = 0; i < names.length; i++) own.define(globalThis, names[i], globals[names[i]]);
 
-  // A cell that was stopped leaves no timers and no complaints.
+  // An interrupted cell leaves no timers and no rejections to report.
   let mark = 0;
   own.markTimers = () => {
     mark = lastId;
@@ -68,7 +68,7 @@
     return undefined;
   };
 
-  // Fires one timer at a time, so that what it queues runs before the next one.
+  // Fires one timer at a time, so that its microtasks run before the next one.
   own.fireTimers = () => {
     const timer = timers[0];
     if (timer === undefined) return undefined;
@@ -76,7 +76,7 @@
     if (timer.due > now) return timer.due;
     own.arraySplice(timers, 0, 1);
     if (timer.isInterval) {
-      // At least a millisecond, or an interval of zero would let nothing else happen.
+      // At least a millisecond; an interval of zero would let nothing else run.
       timer.due = now + (timer.wait > 1 ? timer.wait : 1);
       insert(timer);
     }

@@ -1,10 +1,10 @@
-// The guest's way to tools. Names and arguments become text here, and only the host judges them.
+// The guest's access to tools. Names and arguments become text here; only the host checks them.
 (native, own) => {
   const { Error, Promise, Proxy, RangeError, TypeError, WeakMap } = globalThis;
   const { stringify, wellFormed } = own;
   const MAX_ARGS_BYTES = 8 * 1024 * 1024;
   const MAX_BATCH = 100;
-  // What languages and libraries look for on any object; no tool is meant by it.
+  // Names that languages and libraries probe on any object, and that are never tools.
   const NEVER_A_NAME = {
     __proto__: null,
     then: 1,
@@ -31,7 +31,7 @@
   own.define(ToolError.prototype, "name", "ToolError");
   own.define(globalThis, "ToolError", ToolError);
 
-  // `site` was made where the guest called: the stack of the answer's arrival says nothing.
+  // `site` was made where the guest called: a stack from the arrival of the answer is useless.
   const toolError = (details, site) => {
     const error = new ToolError(details.message, details);
     if (site !== undefined) own.define(error, "stack", site.stack);
@@ -71,7 +71,7 @@
     if (text === undefined || text[0] !== "{") {
       throw invalidArgs("the arguments of ", target, " are not an object in JSON");
     }
-    // Only a long text is worth measuring: a character is three bytes at most.
+    // Only a long text is measured: a character is at most three bytes.
     const bytes = text.length * 3 > MAX_ARGS_BYTES ? native.byteLength(text) : 0;
     if (bytes > MAX_ARGS_BYTES) {
       const size = " are " + bytes + " bytes; at most " + MAX_ARGS_BYTES + " are allowed";
@@ -94,7 +94,7 @@
   own.invalidArgs = invalidArgs;
   own.argsText = argsText;
 
-  // Calls that await their answer, by id.
+  // Calls without an answer, by id.
   const pending = { __proto__: null };
   let pendingCount = 0;
   const settle = (id) => {
@@ -104,7 +104,7 @@
     pendingCount--;
     return call;
   };
-  // A cell that was stopped waits for nothing any more.
+  // Calls after the mark belong to the current cell; if it is interrupted they are forgotten.
   let mark = 0;
   let lastCall = 0;
   own.markCalls = () => {
@@ -149,7 +149,7 @@
       }
       return '{"discover":{"words":[' + list + "]}}";
     });
-  // A limit, or {limit, server, readOnly, destructive, detail}.
+  // `options` is a limit, or {limit, server, readOnly, destructive, detail}.
   const searchTools = (query = "", options = {}) =>
     send(() => {
       const asked = typeof options === "number" ? { limit: options } : (options ?? {});
@@ -178,7 +178,7 @@
       return '{"help":{"name":' + about + "}}";
     });
 
-  // What servers have beside tools. A server that is not named means all of them.
+  // What servers offer besides tools. Without a name, all servers are meant.
   const maybeServer = (server) =>
     server === undefined || server === null ? "null" : needText(server, "the server's name");
   const listAsk = (kind) => (server) => send(() => '{"' + kind + '":{"server":' + maybeServer(server) + "}}");
@@ -201,7 +201,7 @@
       }),
   };
 
-  // The outcome as a value: what cannot even be asked is an outcome too.
+  // Returns a failure as an outcome, also for a call that could not be sent.
   const failure = (error, server, tool) => {
     const code = own.toolCode(error);
     const message = code === undefined ? own.describe(error) : error.message;
@@ -266,7 +266,7 @@
     const made = own.createObject(null);
     let isLoaded = false;
     const callable = (tool) => {
-      // Made once: code that calls a tool often calls it by the same name.
+      // Built once: code that calls a tool often calls it by the same name.
       const head = toolHead(server, tool);
       const target = { server, tool };
       return { [tool]: (args) => send(() => head + argsText(args ?? {}, target) + "}}") }[tool];
@@ -302,7 +302,7 @@
     __proto__: null,
     get: (target, name) => {
       if (typeof name === "symbol") return undefined;
-      // A server that is not there is still asked for: the host knows which one was meant.
+      // Unknown names get a proxy, too: the host resolves other spellings.
       const server = target[name] ?? aliases[name];
       if (server !== undefined || NEVER_A_NAME[name]) return server;
       return (unknown[name] ??= serverProxy(wellFormed(name)));

@@ -1,7 +1,7 @@
-// URL and URLSearchParams. Parsing is Rust's; here is only their shape.
+// URL and URLSearchParams. Rust parses; this file only defines the classes.
 (native, own) => {
   const { Object, Symbol, TextDecoder, TypeError, Uint8Array } = globalThis;
-  // In the order in which Rust gives them.
+  // In the order in which Rust returns them.
   const PARTS = [
     "href",
     "origin",
@@ -79,7 +79,7 @@
     #changed = () => {};
     constructor(init, changed) {
       this.#pairs = pairsOf(init);
-      // Only our own URL knows the key, and so can be told.
+      // Only our own URL has the key, so only it gets notified.
       if (changed?.[URL_KEY] !== undefined) this.#changed = changed[URL_KEY];
     }
     static reload(params, query) {

@@ -1,10 +1,10 @@
-//! What a cell of a session declares belongs to the session, and not to the function that is put
+//! Makes the declarations of a cell belong to the session, and not to the function that is wrapped
 //! around the cell.
 //!
-//! Every declaration of the cell's own scope becomes an assignment to a property of one of two
-//! objects of the prelude, which puts it on the global object. All that *uses* a name stays as it
-//! is: it finds the global object's property, from any cell and from any closure, as long as
-//! nothing nearer has the name. So nothing has to be known of scopes here.
+//! Every declaration in the cell's own scope becomes an assignment to a property of one of two
+//! objects of the prelude, which define it on the global object. Code that *uses* a name is not
+//! changed: it finds the property of the global object, from any cell and any closure, unless an
+//! inner scope has the name. So no scope analysis is needed here.
 
 use oxc_allocator::{Allocator, ArenaVec, TakeIn};
 use oxc_ast::ast::{
@@ -19,35 +19,35 @@ use oxc_ast::ast::{
 use oxc_ast::builder::AstBuilder;
 use oxc_span::{GetSpan, Span};
 
-/// What a cell declares without a value at the place where it does.
+/// Names that a cell declares without a value.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Declared {
-    /// `var`s: there from the beginning, with the value they had.
+pub(crate) struct DeclaredNames {
+    /// `var`s: they exist from the start, with their previous value.
     pub(crate) variables: Vec<String>,
-    /// Enums: what is printed for them adds to what is there, and they are to be new.
+    /// Enums: their printed code extends an existing object, so they have to be reset.
     pub(crate) anew: Vec<String>,
 }
 
-/// The two objects' names in the printed code. No text that holds one of them is a cell's.
-pub(super) struct Owners {
+/// The names of the two objects in the printed code. The cell's text contains neither of them.
+pub(super) struct OwnerNames {
     pub(super) variables: String,
     pub(super) constants: String,
 }
 
-impl Owners {
-    pub(super) fn of(code: &str) -> Owners {
+impl OwnerNames {
+    pub(super) fn unused_in(code: &str) -> OwnerNames {
         let unused = |mut name: String| {
             while code.contains(&name) {
                 name.push('_');
             }
             name
         };
-        Owners { variables: unused("$let".to_owned()), constants: unused("$const".to_owned()) }
+        OwnerNames { variables: unused("$let".to_owned()), constants: unused("$const".to_owned()) }
     }
 }
 
-/// The names of the enums of a text, before they are taken apart.
-pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
+/// Returns the names of a text's enums, before they are transformed.
+pub(super) fn list_enums(program: &Program<'_>) -> Vec<String> {
     let name = |statement: &Statement<'_>| match statement {
         Statement::TSEnumDeclaration(one) if !one.declare => Some(one.id.name.to_string()),
         _ => None,
@@ -55,167 +55,175 @@ pub(super) fn enums(program: &Program<'_>) -> Vec<String> {
     program.body.iter().filter_map(name).collect()
 }
 
-/// Gives the session what the program declares. What has to be declared before it runs comes back.
+/// Makes the program's declarations belong to the session. Returns the names to declare before it
+/// runs.
 pub(super) fn share<'a>(
     program: &mut Program<'a>,
-    owners: &'a Owners,
+    owners: &'a OwnerNames,
     allocator: &'a Allocator,
 ) -> Vec<String> {
     let builder = AstBuilder::new(allocator);
-    let mut sharing = Sharing { builder, allocator, owners, variables: Vec::new() };
+    let mut sharer = DeclarationSharer { builder, allocator, owners, variables: Vec::new() };
     let body = program.body.take_in(&allocator);
-    // Functions are there before anything runs.
+    // Functions are hoisted.
     let (functions, others): (Vec<_>, Vec<_>) =
         body.into_iter().partition(|one| matches!(one, Statement::FunctionDeclaration(_)));
     for statement in functions.into_iter().chain(others) {
-        let shared = sharing.top_level(statement);
+        let shared = sharer.share_top_level(statement);
         program.body.push(shared);
     }
-    sharing.variables
+    sharer.variables
 }
 
-struct Sharing<'a> {
+struct DeclarationSharer<'a> {
     builder: AstBuilder<'a>,
     allocator: &'a Allocator,
-    owners: &'a Owners,
+    owners: &'a OwnerNames,
     variables: Vec<String>,
 }
 
-/// Which of the two objects.
+/// One of the two objects.
 #[derive(Clone, Copy)]
-enum Owner {
+enum NameOwner {
     Variables,
     Constants,
 }
 
-impl<'a> Sharing<'a> {
-    fn top_level(&mut self, statement: Statement<'a>) -> Statement<'a> {
+impl<'a> DeclarationSharer<'a> {
+    fn share_top_level(&mut self, statement: Statement<'a>) -> Statement<'a> {
         match statement {
             Statement::VariableDeclaration(declaration) => {
                 let declaration = declaration.unbox();
                 match declaration.kind {
-                    // Disposed of when the cell ends, and so nobody else's.
+                    // Disposed of when the cell ends, so it stays local.
                     VariableDeclarationKind::Using | VariableDeclarationKind::AwaitUsing => {
                         let declaration = oxc_allocator::Box::new_in(declaration, &self.allocator);
                         Statement::VariableDeclaration(declaration)
                     }
                     VariableDeclarationKind::Var
                     | VariableDeclarationKind::Let
-                    | VariableDeclarationKind::Const => self.assigned(declaration),
+                    | VariableDeclarationKind::Const => self.to_assignment_statement(declaration),
                 }
             }
-            Statement::FunctionDeclaration(function) => self.function(function.unbox()),
+            Statement::FunctionDeclaration(function) => self.share_function(function.unbox()),
             Statement::ClassDeclaration(class) => {
                 let mut class = class;
                 class.r#type = ClassType::ClassExpression;
                 let Some(id) = class.id.clone() else { return Statement::ClassDeclaration(class) };
                 let span = class.span;
                 let value = Expression::ClassExpression(class);
-                let target = self.member(Owner::Variables, &id);
+                let target = self.member(NameOwner::Variables, &id);
                 self.statement(span, target, value)
             }
             mut other => {
-                self.nested(&mut other);
+                self.share_nested(&mut other);
                 other
             }
         }
     }
 
-    /// Nameless inside, so that it finds itself where everybody does; outside it has its name.
-    fn function(&mut self, mut function: Function<'a>) -> Statement<'a> {
+    /// Assigns an anonymous function, so that it finds itself by the shared name; it still gets its
+    /// name.
+    fn share_function(&mut self, mut function: Function<'a>) -> Statement<'a> {
         let span = function.span;
         let Some(id) = function.id.take() else {
             return Statement::new_empty_statement(span, &self.builder);
         };
         function.r#type = FunctionType::FunctionExpression;
         let function = oxc_allocator::Box::new_in(function, &self.allocator);
-        let value = self.named(&id, Expression::FunctionExpression(function));
-        let target = self.member(Owner::Variables, &id);
+        let value = self.give_name(&id, Expression::FunctionExpression(function));
+        let target = self.member(NameOwner::Variables, &id);
         self.statement(span, target, value)
     }
 
-    /// `var`s of blocks and loops are the cell's, too.
-    fn nested(&mut self, statement: &mut Statement<'a>) {
+    /// Handles `var`s in blocks and loops, which belong to the cell, too.
+    fn share_nested(&mut self, statement: &mut Statement<'a>) {
         match statement {
             Statement::VariableDeclaration(declaration) if declaration.kind.is_var() => {
                 let declaration = declaration.take_in(&self.allocator);
-                *statement = self.assigned(declaration);
+                *statement = self.to_assignment_statement(declaration);
             }
-            Statement::BlockStatement(block) => self.all_nested(&mut block.body),
+            Statement::BlockStatement(block) => self.share_all_nested(&mut block.body),
             Statement::IfStatement(branch) => {
-                self.nested(&mut branch.consequent);
-                branch.alternate.iter_mut().for_each(|other| self.nested(other));
+                self.share_nested(&mut branch.consequent);
+                branch.alternate.iter_mut().for_each(|other| self.share_nested(other));
             }
-            Statement::ForStatement(ring) => {
-                if let Some(ForStatementInit::VariableDeclaration(declaration)) = &mut ring.init
+            Statement::ForStatement(loop_statement) => {
+                if let Some(ForStatementInit::VariableDeclaration(declaration)) =
+                    &mut loop_statement.init
                     && declaration.kind.is_var()
                 {
                     let declaration = declaration.take_in(&self.allocator);
-                    ring.init = self.assignments(declaration).map(ForStatementInit::from);
+                    loop_statement.init =
+                        self.to_assignments(declaration).map(ForStatementInit::from);
                 }
-                self.nested(&mut ring.body);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::ForInStatement(ring) => {
-                self.loop_variable(&mut ring.left);
-                self.nested(&mut ring.body);
+            Statement::ForInStatement(loop_statement) => {
+                self.share_loop_variable(&mut loop_statement.left);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::ForOfStatement(ring) => {
-                self.loop_variable(&mut ring.left);
-                self.nested(&mut ring.body);
+            Statement::ForOfStatement(loop_statement) => {
+                self.share_loop_variable(&mut loop_statement.left);
+                self.share_nested(&mut loop_statement.body);
             }
-            Statement::WhileStatement(ring) => self.nested(&mut ring.body),
-            Statement::DoWhileStatement(ring) => self.nested(&mut ring.body),
-            Statement::LabeledStatement(labeled) => self.nested(&mut labeled.body),
+            Statement::WhileStatement(loop_statement) => {
+                self.share_nested(&mut loop_statement.body)
+            }
+            Statement::DoWhileStatement(loop_statement) => {
+                self.share_nested(&mut loop_statement.body)
+            }
+            Statement::LabeledStatement(labeled) => self.share_nested(&mut labeled.body),
             Statement::SwitchStatement(switch) => {
                 for case in &mut switch.cases {
-                    self.all_nested(&mut case.consequent);
+                    self.share_all_nested(&mut case.consequent);
                 }
             }
             Statement::TryStatement(attempt) => {
-                self.all_nested(&mut attempt.block.body);
+                self.share_all_nested(&mut attempt.block.body);
                 if let Some(handler) = &mut attempt.handler {
-                    self.all_nested(&mut handler.body.body);
+                    self.share_all_nested(&mut handler.body.body);
                 }
                 if let Some(finalizer) = &mut attempt.finalizer {
-                    self.all_nested(&mut finalizer.body);
+                    self.share_all_nested(&mut finalizer.body);
                 }
             }
-            // Nothing else holds statements of the same function.
+            // No other statement contains statements of the same function.
             _ => {}
         }
     }
 
-    fn all_nested(&mut self, statements: &mut ArenaVec<'a, Statement<'a>>) {
+    fn share_all_nested(&mut self, statements: &mut ArenaVec<'a, Statement<'a>>) {
         for statement in statements {
-            self.nested(statement);
+            self.share_nested(statement);
         }
     }
 
-    fn loop_variable(&mut self, left: &mut ForStatementLeft<'a>) {
+    fn share_loop_variable(&mut self, left: &mut ForStatementLeft<'a>) {
         if let ForStatementLeft::VariableDeclaration(declaration) = left
             && declaration.kind.is_var()
         {
             let declaration = declaration.take_in(&self.allocator);
-            self.note(&declaration);
+            self.record_vars(&declaration);
             if let Some(VariableDeclarator { id, .. }) = declaration.declarations.into_iter().next()
             {
-                *left = ForStatementLeft::from(self.target(Owner::Variables, id));
+                *left = ForStatementLeft::from(self.target(NameOwner::Variables, id));
             }
         }
     }
 
-    fn assigned(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
+    fn to_assignment_statement(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
         let span = declaration.span;
-        match self.assignments(declaration) {
+        match self.to_assignments(declaration) {
             Some(value) => Statement::new_expression_statement(span, value, &self.builder),
             None => Statement::new_empty_statement(span, &self.builder),
         }
     }
 
-    fn assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
-        self.note(&declaration);
+    fn to_assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
+        self.record_vars(&declaration);
         let VariableDeclaration { span, kind, declarations, .. } = declaration;
-        let owner = if kind.is_const() { Owner::Constants } else { Owner::Variables };
+        let owner = if kind.is_const() { NameOwner::Constants } else { NameOwner::Variables };
         let mut all = ArenaVec::new_in(&self.allocator);
         for VariableDeclarator { span, id, init, .. } in declarations {
             let value = match init {
@@ -224,7 +232,7 @@ impl<'a> Sharing<'a> {
                 None => self.undefined(span),
             };
             let value = match &id {
-                BindingPattern::BindingIdentifier(id) => self.named(id, value),
+                BindingPattern::BindingIdentifier(id) => self.give_name(id, value),
                 BindingPattern::ObjectPattern(_)
                 | BindingPattern::ArrayPattern(_)
                 | BindingPattern::AssignmentPattern(_) => value,
@@ -239,7 +247,7 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    fn note(&mut self, declaration: &VariableDeclaration<'a>) {
+    fn record_vars(&mut self, declaration: &VariableDeclaration<'a>) {
         if declaration.kind.is_var() {
             let names = declaration.declarations.iter();
             let names = names.flat_map(|one| one.id.get_binding_identifiers());
@@ -247,7 +255,7 @@ impl<'a> Sharing<'a> {
         }
     }
 
-    fn target(&self, owner: Owner, pattern: BindingPattern<'a>) -> AssignmentTarget<'a> {
+    fn target(&self, owner: NameOwner, pattern: BindingPattern<'a>) -> AssignmentTarget<'a> {
         match pattern {
             BindingPattern::BindingIdentifier(id) => self.member(owner, &id),
             BindingPattern::ObjectPattern(pattern) => {
@@ -286,14 +294,14 @@ impl<'a> Sharing<'a> {
                     &self.builder,
                 ))
             }
-            // Only inside of the others, where `with_default` has seen it.
+            // Only inside other patterns, where `with_default` has handled it.
             BindingPattern::AssignmentPattern(pattern) => self.target(owner, pattern.unbox().left),
         }
     }
 
     fn with_default(
         &self,
-        owner: Owner,
+        owner: NameOwner,
         pattern: BindingPattern<'a>,
     ) -> AssignmentTargetMaybeDefault<'a> {
         let BindingPattern::AssignmentPattern(pattern) = pattern else {
@@ -301,7 +309,7 @@ impl<'a> Sharing<'a> {
         };
         let pattern = pattern.unbox();
         let default = match &pattern.left {
-            BindingPattern::BindingIdentifier(id) => self.named(id, pattern.right),
+            BindingPattern::BindingIdentifier(id) => self.give_name(id, pattern.right),
             BindingPattern::ObjectPattern(_)
             | BindingPattern::ArrayPattern(_)
             | BindingPattern::AssignmentPattern(_) => pattern.right,
@@ -314,18 +322,18 @@ impl<'a> Sharing<'a> {
 
     fn rest(
         &self,
-        owner: Owner,
+        owner: NameOwner,
         rest: BindingRestElement<'a>,
     ) -> oxc_allocator::Box<'a, AssignmentTargetRest<'a>> {
         let target = self.target(owner, rest.argument);
         AssignmentTargetRest::boxed(rest.span, target, &self.builder)
     }
 
-    fn member(&self, owner: Owner, id: &BindingIdentifier<'a>) -> AssignmentTarget<'a> {
+    fn member(&self, owner: NameOwner, id: &BindingIdentifier<'a>) -> AssignmentTarget<'a> {
         let span = id.span;
         let object = match owner {
-            Owner::Variables => self.owners.variables.as_str(),
-            Owner::Constants => self.owners.constants.as_str(),
+            NameOwner::Variables => self.owners.variables.as_str(),
+            NameOwner::Constants => self.owners.constants.as_str(),
         };
         let object = Expression::new_identifier(span, object, &self.builder);
         let property = IdentifierName::new(span, id.name, &self.builder);
@@ -338,9 +346,9 @@ impl<'a> Sharing<'a> {
         ))
     }
 
-    /// A nameless function gets the name of what it is assigned to only where that is a plain name:
-    /// `{f: () => 1}.f` has it.
-    fn named(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
+    /// Gives an anonymous function its name. The engine does that only for assignments to a plain
+    /// name, so the value becomes `{f: () => 1}.f`.
+    fn give_name(&self, id: &BindingIdentifier<'a>, value: Expression<'a>) -> Expression<'a> {
         if !value.is_anonymous_function_definition() {
             return value;
         }

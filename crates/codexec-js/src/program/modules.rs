@@ -1,5 +1,5 @@
-//! A guest is one function: nothing can be imported into it or exported from it. What is only
-//! about types vanishes.
+//! Handles `import` and `export`. A guest is one function, so nothing can be imported or exported;
+//! declarations that concern only types are removed.
 
 use oxc_ast::ast::{
     Declaration, ExportDeclaration, ImportDeclaration, ImportDeclarationSpecifier, Program,
@@ -7,26 +7,26 @@ use oxc_ast::ast::{
 };
 use oxc_span::GetSpan;
 
-use super::Flaw;
+use super::SyntaxFlaw;
 
 const NO_IMPORTS: &str = "imports are not available here; call tools with `await \
     tools.<server>.<tool>({..})`, and use the globals (URL, TextEncoder, crypto, ..) as they are";
 const NO_EXPORTS: &str = "exports are not available here; give a value back with `return`, or as \
     the last expression";
 
-/// Takes away what is only about types, refuses the rest.
-pub(super) fn strip(program: &mut Program<'_>) -> Result<(), Flaw> {
+/// Removes type-only imports and exports, and refuses all others.
+pub(super) fn strip(program: &mut Program<'_>) -> Result<(), SyntaxFlaw> {
     for statement in &program.body {
-        if let Some(message) = refusal(statement) {
+        if let Some(message) = refusal_message(statement) {
             let offset = Some(statement.span().start);
-            return Err(Flaw { message: message.to_owned(), offset });
+            return Err(SyntaxFlaw { message: message.to_owned(), offset });
         }
     }
     program.body.retain(|statement| !statement.is_module_declaration());
     Ok(())
 }
 
-fn refusal(statement: &Statement<'_>) -> Option<&'static str> {
+fn refusal_message(statement: &Statement<'_>) -> Option<&'static str> {
     let (is_type_only, message) = match statement {
         Statement::ImportDeclaration(import) => (imports_types(import), NO_IMPORTS),
         Statement::TSImportEqualsDeclaration(import) => (import.import_kind.is_type(), NO_IMPORTS),

@@ -3,7 +3,7 @@ use super::*;
 #[track_caller]
 fn check(code: &str, expected: &str) {
     let script =
-        Program::compile(code, Language::TypeScript, Names::Own).map(|program| program.script);
+        Program::compile(code, Language::TypeScript, NameScope::Own).map(|program| program.script);
     let body = script.expect("a program");
     let body = body.strip_prefix(HEAD).and_then(|body| body.strip_suffix(TAIL));
     assert_eq!(body.expect("the wrapper"), expected, "{code}");
@@ -22,7 +22,7 @@ fn the_last_expression_is_returned() {
 }
 
 #[test]
-fn what_is_only_about_types_vanishes() {
+fn type_only_declarations_are_removed() {
     check("import type { A } from 'a'; export type { A };", "");
     check("export {}; let x: A = y as A;", "let x = y;\n");
     check("declare module 'x' {}\ndeclare global { var y: number }", "");

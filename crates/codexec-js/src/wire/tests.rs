@@ -45,7 +45,7 @@ fn a_frame_in_pieces_is_one_frame() {
 }
 
 #[test]
-fn writing_reads_so_that_nobody_waits_for_the_other() {
+fn writing_also_reads_to_avoid_deadlock() {
     let (mut host, mut wire) = pair();
     let big = format!("\"{}\"", "x".repeat(4 << 20));
     let sent = big.clone();
@@ -84,7 +84,7 @@ fn a_socket_that_does_not_block_is_waited_for() {
 }
 
 #[test]
-fn nonsense_and_silence_are_the_end() {
+fn invalid_frames_and_end_of_file_end_the_guest() {
     for bytes in [&[255, 255, 255, 255][..], &[2, 0, 0, 0, b'{', b'}'], &[]] {
         let (mut host, mut wire) = pair();
         host.write_all(bytes).expect("a listening guest");
@@ -109,9 +109,9 @@ fn an_interrupt_means_the_cell_before_it() {
     say(&mut host, ToGuest::Interrupt);
     say(&mut host, ToGuest::Cell(cell(2)));
     assert_eq!(wire.receive_cell().expect("a host").number, 2);
-    assert!(!wire.look_for_interrupt().expect("a host"), "this one came too late");
+    assert!(!wire.poll_interrupt().expect("a host"), "this one came too late");
     say(&mut host, ToGuest::Interrupt);
-    assert!(wire.look_for_interrupt().expect("a host"));
+    assert!(wire.poll_interrupt().expect("a host"));
     assert_eq!(wire.wait_for(1).expect("a host"), None);
     assert_eq!(wire.next_answer(None).expect("a host"), None);
     say(&mut host, ToGuest::Cell(cell(3)));

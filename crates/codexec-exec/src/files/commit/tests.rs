@@ -8,19 +8,19 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A project of the user's and an upper layer, written as overlayfs writes one.
-struct Desk {
+/// A user's project and an upper layer, written the way overlayfs writes one.
+struct TestProject {
     home: TempDir,
-    since: Moment,
-    ledger: Ledger,
+    since: FileTime,
+    ledger: CommitLedger,
     let_through: Vec<String>,
     max_bytes: u64,
     round: u32,
 }
 
-impl Desk {
-    /// A project with these files, and a guest that starts now.
-    fn new(files: &[(&str, &str)]) -> Desk {
+impl TestProject {
+    /// Creates a project with these files, and a guest that starts now.
+    fn new(files: &[(&str, &str)]) -> TestProject {
         let home = TempDir::new().unwrap();
         for folder in ["project", "upper"] {
             fs::create_dir(home.path().join(folder)).unwrap();
@@ -29,18 +29,18 @@ impl Desk {
             write(&home.path().join("project").join(path), text);
         }
         let project = tree(&home.path().join("project"));
-        let since = Moment::after_all_changes(project.root()).unwrap();
-        Desk {
+        let since = FileTime::after_all_changes(project.root()).unwrap();
+        TestProject {
             home,
             since,
-            ledger: Ledger::default(),
+            ledger: CommitLedger::default(),
             let_through: Vec::new(),
             max_bytes: 1 << 20,
             round: 0,
         }
     }
 
-    fn project(&self, path: &str) -> PathBuf {
+    fn file(&self, path: &str) -> PathBuf {
         self.home.path().join("project").join(path)
     }
 
@@ -48,15 +48,15 @@ impl Desk {
         self.home.path().join("upper").join(path)
     }
 
-    fn kept(&self, path: &str) -> PathBuf {
+    fn copy_of(&self, path: &str) -> PathBuf {
         self.home.path().join(format!("kept-{}", self.round)).join(path)
     }
 
     fn text(&self, path: &str) -> String {
-        fs::read_to_string(self.project(path)).unwrap_or_else(|error| error.kind().to_string())
+        fs::read_to_string(self.file(path)).unwrap_or_else(|error| error.kind().to_string())
     }
 
-    /// The guest changes a file that the user has.
+    /// Has the guest change a file of the user.
     fn guest_edits(&self, path: &str, text: &str) {
         write(&self.upper(path), text);
         setxattr(self.upper(path), "user.overlay.origin", b"", XattrFlags::empty()).unwrap();
@@ -78,7 +78,7 @@ impl Desk {
 
     fn commit(&mut self) -> Changes {
         self.round += 1;
-        let (upper, target) = (tree(&self.upper("")), tree(&self.project("")));
+        let (upper, target) = (tree(&self.upper("")), tree(&self.file("")));
         let keep = self.home.path().join(format!("kept-{}", self.round));
         Commit {
             upper: &upper,
@@ -88,15 +88,15 @@ impl Desk {
             let_through: &self.let_through,
             owner: None,
             max_bytes: self.max_bytes,
-            kept: KeptFiles::new(&keep),
-            listing: Listing::default(),
+            copies: ArtifactCopies::new(&keep),
+            report: ChangeReport::default(),
         }
         .run()
     }
 }
 
-fn tree(path: &Path) -> Tree {
-    Tree::new(OwnedFd::from(File::open(path).unwrap()))
+fn tree(path: &Path) -> DirTree {
+    DirTree::new(OwnedFd::from(File::open(path).unwrap()))
 }
 
 fn write(path: &Path, text: &str) {
@@ -104,8 +104,8 @@ fn write(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// `verb path` for everything that was told.
-fn told(changes: &Changes) -> Vec<String> {
+/// Returns `verb path` for everything in the report.
+fn reported(changes: &Changes) -> Vec<String> {
     let artifacts = [
         ("created", &changes.created),
         ("modified", &changes.modified),
@@ -122,87 +122,89 @@ fn told(changes: &Changes) -> Vec<String> {
 }
 
 #[test]
-fn what_the_guest_wrote_and_nothing_else_changes() {
-    let mut desk = Desk::new(&[("same", "s"), ("old", "o"), ("gone", "g"), ("d/deep", "x")]);
-    desk.guest_edits("old", "new");
-    desk.guest_creates("d/more", "m");
-    desk.guest_makes_folder("made");
-    desk.guest_creates("made/file", "f");
-    desk.guest_makes_folder("empty");
-    desk.guest_deletes("gone");
-    fs::set_permissions(desk.upper("made/file"), fs::Permissions::from_mode(0o6755)).unwrap();
-    let changes = desk.commit();
+fn only_the_guests_changes_are_committed() {
+    let mut project =
+        TestProject::new(&[("same", "s"), ("old", "o"), ("gone", "g"), ("d/deep", "x")]);
+    project.guest_edits("old", "new");
+    project.guest_creates("d/more", "m");
+    project.guest_makes_folder("made");
+    project.guest_creates("made/file", "f");
+    project.guest_makes_folder("empty");
+    project.guest_deletes("gone");
+    fs::set_permissions(project.upper("made/file"), fs::Permissions::from_mode(0o6755)).unwrap();
+    let changes = project.commit();
     assert_eq!(
-        told(&changes),
+        reported(&changes),
         ["created d/more", "created made/file", "modified old", "deleted gone"]
     );
-    let texts = ["same", "old", "d/deep", "d/more", "made/file"].map(|path| desk.text(path));
+    let texts = ["same", "old", "d/deep", "d/more", "made/file"].map(|path| project.text(path));
     assert_eq!(texts, ["s", "new", "x", "m", "f"]);
-    assert!(!desk.project("gone").exists() && desk.project("empty").is_dir());
+    assert!(!project.file("gone").exists() && project.file("empty").is_dir());
     // THREAT[FIL-4]
-    let mode = fs::metadata(desk.project("made/file")).unwrap().permissions().mode();
+    let mode = fs::metadata(project.file("made/file")).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o755);
-    let left: Vec<_> = fs::read_dir(desk.project("")).unwrap().flatten().collect();
+    let left: Vec<_> = fs::read_dir(project.file("")).unwrap().flatten().collect();
     assert_eq!(left.len(), 5, "nothing of ours is left: {left:?}");
 }
 
 /// THREAT[FIL-7]
 #[test]
-fn fil_7_what_somebody_else_changed_meanwhile_stays() {
-    let mut desk = Desk::new(&[("both", "1"), ("theirs", "1"), ("removed", "1"), ("dir/a", "1")]);
+fn fil_7_changes_by_others_win() {
+    let mut project =
+        TestProject::new(&[("both", "1"), ("theirs", "1"), ("removed", "1"), ("dir/a", "1")]);
     for path in ["both", "removed"] {
-        desk.guest_edits(path, "guest");
+        project.guest_edits(path, "guest");
     }
-    desk.guest_creates("new", "guest");
-    desk.guest_deletes("theirs");
-    desk.guest_deletes("dir");
+    project.guest_creates("new", "guest");
+    project.guest_deletes("theirs");
+    project.guest_deletes("dir");
     for (path, text) in [("both", "user"), ("new", "user"), ("theirs", "user"), ("dir/b", "user")] {
-        write(&desk.project(path), text);
+        write(&project.file(path), text);
     }
-    fs::remove_file(desk.project("removed")).unwrap();
-    let changes = desk.commit();
+    fs::remove_file(project.file("removed")).unwrap();
+    let changes = project.commit();
     assert_eq!(
-        told(&changes),
+        reported(&changes),
         ["conflict both", "conflict dir", "conflict new", "conflict removed", "conflict theirs"]
     );
-    let texts = ["both", "new", "theirs", "dir/b", "dir/a"].map(|path| desk.text(path));
+    let texts = ["both", "new", "theirs", "dir/b", "dir/a"].map(|path| project.text(path));
     assert_eq!(texts, ["user", "user", "user", "user", "1"]);
-    assert!(!desk.project("removed").exists());
+    assert!(!project.file("removed").exists());
     for path in ["both", "new", "removed"] {
-        assert_eq!(fs::read_to_string(desk.kept(path)).unwrap(), "guest", "{path}");
+        assert_eq!(fs::read_to_string(project.copy_of(path)).unwrap(), "guest", "{path}");
     }
 }
 
 /// THREAT[FIL-7]
 #[test]
 fn fil_7_a_folder_that_was_moved_in_is_not_deleted_with_the_one_around_it() {
-    let mut desk = Desk::new(&[("build/old", "1"), ("precious/deep/file", "1")]);
-    desk.guest_deletes("build");
-    fs::rename(desk.project("precious"), desk.project("build/precious")).unwrap();
-    let changes = desk.commit();
-    assert_eq!(told(&changes), ["conflict build"]);
-    assert_eq!(desk.text("build/precious/deep/file"), "1");
+    let mut project = TestProject::new(&[("build/old", "1"), ("precious/deep/file", "1")]);
+    project.guest_deletes("build");
+    fs::rename(project.file("precious"), project.file("build/precious")).unwrap();
+    let changes = project.commit();
+    assert_eq!(reported(&changes), ["conflict build"]);
+    assert_eq!(project.text("build/precious/deep/file"), "1");
 }
 
 /// THREAT[FIL-7]
 #[test]
-fn fil_7_whoever_still_writes_to_a_file_keeps_it() {
+fn fil_7_files_open_for_writing_are_not_replaced() {
     use std::io::Write as _;
-    let mut desk = Desk::new(&[("log", "1"), ("note", "1")]);
-    let mut log = File::options().append(true).open(desk.project("log")).unwrap();
-    desk.guest_edits("log", "guest");
-    desk.guest_deletes("note");
-    let mut note = File::options().append(true).open(desk.project("note")).unwrap();
-    assert_eq!(told(&desk.commit()), ["conflict log", "conflict note"]);
+    let mut project = TestProject::new(&[("log", "1"), ("note", "1")]);
+    let mut log = File::options().append(true).open(project.file("log")).unwrap();
+    project.guest_edits("log", "guest");
+    project.guest_deletes("note");
+    let mut note = File::options().append(true).open(project.file("note")).unwrap();
+    assert_eq!(reported(&project.commit()), ["conflict log", "conflict note"]);
     log.write_all(b"2").unwrap();
     note.write_all(b"2").unwrap();
-    assert_eq!((desk.text("log").as_str(), desk.text("note").as_str()), ("12", "12"));
+    assert_eq!((project.text("log").as_str(), project.text("note").as_str()), ("12", "12"));
 }
 
 /// THREAT[FIL-5]
 #[test]
 fn fil_5_links_lead_nowhere_outside() {
-    let mut desk = Desk::new(&[("d/file", "1")]);
+    let mut project = TestProject::new(&[("d/file", "1")]);
     let links = [
         ("in", "d/file"),
         ("d/up", "../d"),
@@ -211,13 +213,13 @@ fn fil_5_links_lead_nowhere_outside() {
         ("sly", "d/../../x"),
         ("dot", "."),
     ];
-    fs::create_dir(desk.upper("d")).unwrap();
+    fs::create_dir(project.upper("d")).unwrap();
     for (name, goal) in links {
-        symlink(goal, desk.upper(name)).unwrap();
+        symlink(goal, project.upper(name)).unwrap();
     }
-    let changes = desk.commit();
+    let changes = project.commit();
     assert_eq!(
-        told(&changes),
+        reported(&changes),
         [
             "created d/up",
             "created dot",
@@ -228,64 +230,69 @@ fn fil_5_links_lead_nowhere_outside() {
         ]
     );
     for name in ["abs", "d/out", "sly"] {
-        assert!(fs::symlink_metadata(desk.project(name)).is_err(), "{name}");
+        assert!(fs::symlink_metadata(project.file(name)).is_err(), "{name}");
     }
 }
 
 /// THREAT[FIL-5]
 #[test]
 fn fil_5_a_link_in_the_users_directory_is_not_written_through() {
-    let mut desk = Desk::new(&[("sub/.keep", "")]);
+    let mut project = TestProject::new(&[("sub/.keep", "")]);
     let victim = TempDir::new().unwrap();
     fs::write(victim.path().join("file"), "mine").unwrap();
-    desk.guest_edits("sub/file", "guest");
-    desk.guest_creates("sub/new", "guest");
-    desk.guest_deletes("sub/.keep");
-    fs::rename(desk.project("sub"), desk.project("sub2")).unwrap();
-    symlink(victim.path(), desk.project("sub")).unwrap();
-    let changes = desk.commit();
+    project.guest_edits("sub/file", "guest");
+    project.guest_creates("sub/new", "guest");
+    project.guest_deletes("sub/.keep");
+    fs::rename(project.file("sub"), project.file("sub2")).unwrap();
+    symlink(victim.path(), project.file("sub")).unwrap();
+    let changes = project.commit();
     assert_eq!(changes.created.len() + changes.modified.len() + changes.deleted.len(), 0);
     assert_eq!(fs::read_to_string(victim.path().join("file")).unwrap(), "mine");
     assert!(!victim.path().join("new").exists());
-    assert_eq!(fs::read_to_string(desk.kept("sub/new")).unwrap(), "guest");
+    assert_eq!(fs::read_to_string(project.copy_of("sub/new")).unwrap(), "guest");
 }
 
 #[test]
-fn what_is_no_file_or_too_much_is_held_back() {
-    let mut desk = Desk::new(&[]);
-    desk.max_bytes = 10;
-    desk.guest_creates("small", "12345678");
-    desk.guest_creates("zlarge", "1234");
-    let sparse = File::create(desk.upper("sparse")).unwrap();
+fn special_large_and_deep_files_are_held_back() {
+    let mut project = TestProject::new(&[]);
+    project.max_bytes = 10;
+    project.guest_creates("small", "12345678");
+    project.guest_creates("zlarge", "1234");
+    let sparse = File::create(project.upper("sparse")).unwrap();
     sparse.set_len(1 << 40).unwrap();
-    let pipe = desk.upper("pipe");
+    let pipe = project.upper("pipe");
     mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let mut deep = desk.upper("deep");
+    let mut deep = project.upper("deep");
     for _ in 0..MAX_DEPTH + 5 {
         deep.push("x");
     }
     fs::create_dir_all(&deep).unwrap();
-    fs::write(desk.upper("closed"), "c").unwrap();
-    fs::set_permissions(desk.upper("closed"), fs::Permissions::from_mode(0o0)).unwrap();
-    let changes = desk.commit();
-    let told = told(&changes);
-    assert_eq!(told[..2], ["created closed", "created small"], "{told:?}");
-    assert_eq!(told[3..], ["held back pipe", "held back sparse", "held back zlarge"], "{told:?}");
-    assert!(told[2].starts_with("held back deep/x/x"), "{told:?}");
-    assert_eq!(desk.text("small"), "12345678");
+    fs::write(project.upper("closed"), "c").unwrap();
+    fs::set_permissions(project.upper("closed"), fs::Permissions::from_mode(0o0)).unwrap();
+    let changes = project.commit();
+    let reported = reported(&changes);
+    assert_eq!(reported[..2], ["created closed", "created small"], "{reported:?}");
+    assert_eq!(
+        reported[3..],
+        ["held back pipe", "held back sparse", "held back zlarge"],
+        "{reported:?}"
+    );
+    assert!(reported[2].starts_with("held back deep/x/x"), "{reported:?}");
+    assert_eq!(project.text("small"), "12345678");
 }
 
 #[test]
-fn a_folder_that_was_made_anew_has_only_what_the_guest_put_there() {
-    let mut desk = Desk::new(&[("d/old", "1"), ("d/both", "1"), ("f", "1"), ("e/x", "1")]);
-    desk.guest_makes_folder("d");
-    desk.guest_creates("d/both", "2");
-    desk.guest_makes_folder("f");
-    desk.guest_creates("f/in", "2");
-    desk.guest_creates("e", "file now");
-    let changes = desk.commit();
+fn a_recreated_folder_has_only_the_guests_files() {
+    let mut project =
+        TestProject::new(&[("d/old", "1"), ("d/both", "1"), ("f", "1"), ("e/x", "1")]);
+    project.guest_makes_folder("d");
+    project.guest_creates("d/both", "2");
+    project.guest_makes_folder("f");
+    project.guest_creates("f/in", "2");
+    project.guest_creates("e", "file now");
+    let changes = project.commit();
     assert_eq!(
-        told(&changes),
+        reported(&changes),
         [
             "created f/in",
             "modified d/both",
@@ -295,46 +302,46 @@ fn a_folder_that_was_made_anew_has_only_what_the_guest_put_there() {
             "deleted f"
         ]
     );
-    assert_eq!(["d/both", "f/in", "e"].map(|path| desk.text(path)), ["2", "2", "file now"]);
-    assert!(!desk.project("d/old").exists());
+    assert_eq!(["d/both", "f/in", "e"].map(|path| project.text(path)), ["2", "2", "file now"]);
+    assert!(!project.file("d/old").exists());
 }
 
-/// A session: the same layer is committed again and again.
+/// A session commits the same layer again and again.
 #[test]
 fn each_commit_does_only_what_is_new() {
-    let mut desk = Desk::new(&[("a", "1")]);
-    desk.guest_edits("a", "2");
-    desk.guest_makes_folder("made");
-    desk.guest_creates("made/x", "1");
-    desk.guest_creates(".envrc", "evil");
-    assert_eq!(told(&desk.commit()), ["created made/x", "modified a", "held back .envrc"]);
-    assert_eq!(told(&desk.commit()), Vec::<String>::new());
-    fs::write(desk.upper("a"), "3").unwrap();
-    desk.guest_creates("made/y", "1");
-    assert_eq!(told(&desk.commit()), ["created made/y", "modified a"]);
-    // The guest deletes what it made itself, after all of it has been committed.
-    fs::remove_dir_all(desk.upper("made")).unwrap();
-    desk.guest_deletes("made");
-    assert_eq!(told(&desk.commit()), ["deleted made/x", "deleted made/y"]);
-    assert!(!desk.project("made").exists());
-    // Somebody makes a folder of that name: the guest does not see it, and does not delete it.
-    write(&desk.project("made/theirs"), "1");
-    assert_eq!(told(&desk.commit()), Vec::<String>::new());
-    assert_eq!(desk.text("made/theirs"), "1");
-    fs::write(desk.upper("a"), "4").unwrap();
-    fs::write(desk.project("a"), "theirs").unwrap();
-    assert_eq!(told(&desk.commit()), ["conflict a"]);
-    assert_eq!(desk.text("a"), "theirs");
+    let mut project = TestProject::new(&[("a", "1")]);
+    project.guest_edits("a", "2");
+    project.guest_makes_folder("made");
+    project.guest_creates("made/x", "1");
+    project.guest_creates(".envrc", "evil");
+    assert_eq!(reported(&project.commit()), ["created made/x", "modified a", "held back .envrc"]);
+    assert_eq!(reported(&project.commit()), Vec::<String>::new());
+    fs::write(project.upper("a"), "3").unwrap();
+    project.guest_creates("made/y", "1");
+    assert_eq!(reported(&project.commit()), ["created made/y", "modified a"]);
+    // The guest deletes what it created itself, after all of it was committed.
+    fs::remove_dir_all(project.upper("made")).unwrap();
+    project.guest_deletes("made");
+    assert_eq!(reported(&project.commit()), ["deleted made/x", "deleted made/y"]);
+    assert!(!project.file("made").exists());
+    // Somebody creates a folder of that name: the guest does not see it, and does not delete it.
+    write(&project.file("made/theirs"), "1");
+    assert_eq!(reported(&project.commit()), Vec::<String>::new());
+    assert_eq!(project.text("made/theirs"), "1");
+    fs::write(project.upper("a"), "4").unwrap();
+    fs::write(project.file("a"), "theirs").unwrap();
+    assert_eq!(reported(&project.commit()), ["conflict a"]);
+    assert_eq!(project.text("a"), "theirs");
 }
 
 #[test]
 fn a_file_that_was_only_opened_is_not_written() {
-    let mut desk = Desk::new(&[("a", "1")]);
-    let before = fs::metadata(desk.project("a")).unwrap();
-    desk.guest_edits("a", "1");
+    let mut project = TestProject::new(&[("a", "1")]);
+    let before = fs::metadata(project.file("a")).unwrap();
+    project.guest_edits("a", "1");
     let mode = before.permissions();
-    fs::set_permissions(desk.upper("a"), mode).unwrap();
-    assert_eq!(told(&desk.commit()), Vec::<String>::new());
+    fs::set_permissions(project.upper("a"), mode).unwrap();
+    assert_eq!(reported(&project.commit()), Vec::<String>::new());
     use std::os::unix::fs::MetadataExt as _;
-    assert_eq!(fs::metadata(desk.project("a")).unwrap().ino(), before.ino());
+    assert_eq!(fs::metadata(project.file("a")).unwrap().ino(), before.ino());
 }

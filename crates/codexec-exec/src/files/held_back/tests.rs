@@ -5,7 +5,7 @@ use super::*;
 
 fn held(paths: &[&str], let_through: &[&str]) -> Vec<String> {
     let home = tempfile::tempdir().unwrap();
-    let tree = Tree::new(OwnedFd::from(fs::File::open(home.path()).unwrap()));
+    let tree = DirTree::new(OwnedFd::from(fs::File::open(home.path()).unwrap()));
     let let_through: Vec<String> = let_through.iter().map(|name| (*name).to_owned()).collect();
     let mut held = Vec::new();
     for path in paths {
@@ -16,7 +16,7 @@ fn held(paths: &[&str], let_through: &[&str]) -> Vec<String> {
             tree.find(path)
                 .ok()
                 .flatten()
-                .is_some_and(|node| judge(&tree, path, &node, &let_through).is_some())
+                .is_some_and(|node| find_reason(&tree, path, &node, &let_through).is_some())
         });
         if found {
             held.push((*path).to_owned());
@@ -26,7 +26,7 @@ fn held(paths: &[&str], let_through: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn fil_2_what_programs_obey_by_themselves_is_held_back_at_any_depth() {
+fn fil_2_files_that_programs_obey_are_held_back_at_any_depth() {
     let planted = [
         ".git/hooks/pre-commit",
         "deep/er/.GIT/config",
@@ -53,7 +53,7 @@ fn fil_2_what_programs_obey_by_themselves_is_held_back_at_any_depth() {
 }
 
 #[test]
-fn what_only_a_deliberate_command_uses_is_written() {
+fn files_for_deliberate_commands_are_committed() {
     let plain = [
         "package.json",
         "Makefile",

@@ -9,39 +9,42 @@ const ROLLUP: &str = "00400000-7fff [rollup]\nRss:             1000 kB\nPss:    
 
 #[test]
 fn res_9_all_memory_that_a_process_can_have_counts() {
-    let expected = Held { own_bytes: (6324 + 24 + 376 + 2048) << 10, shared_bytes: 100 << 10 };
-    assert_eq!(held(STATUS), expected);
-    let expected = Held { own_bytes: (300 + 30 + 2048 + 8) << 10, shared_bytes: 50 << 10 };
-    assert_eq!(share(ROLLUP, 8 << 10), Some(expected));
+    let expected =
+        ProcessMemory { own_bytes: (6324 + 24 + 376 + 2048) << 10, shared_bytes: 100 << 10 };
+    assert_eq!(parse_status(STATUS), expected);
+    let expected = ProcessMemory { own_bytes: (300 + 30 + 2048 + 8) << 10, shared_bytes: 50 << 10 };
+    assert_eq!(parse_smaps_rollup(ROLLUP, 8 << 10), Some(expected));
 }
 
 #[test]
-fn what_cannot_be_read_is_no_share() {
-    assert_eq!(share("", 0), None);
-    assert_eq!(held(""), Held::default());
+fn unreadable_files_count_as_missing() {
+    assert_eq!(parse_smaps_rollup("", 0), None);
+    assert_eq!(parse_status(""), ProcessMemory::default());
 }
 
 #[test]
 fn res_9_sockets_beyond_the_free_ones_count_as_full() {
-    assert_eq!(sockets("sockets: used 127\nTCP: inuse 0 orphan 0\n"), 127);
-    assert_eq!(sockets("nothing of the kind"), 0);
+    assert_eq!(parse_socket_count("sockets: used 127\nTCP: inuse 0 orphan 0\n"), 127);
+    assert_eq!(parse_socket_count("nothing of the kind"), 0);
     // One process without memory, in this process's own network namespace.
     let none = std::iter::empty();
-    assert_eq!(total(none, &[], 0), 0);
+    assert_eq!(sum_memory(none, &[], 0), 0);
 }
 
 #[test]
 fn files_that_are_mapped_are_disk_and_not_memory() {
-    let one = Held { own_bytes: 10, shared_bytes: 100 };
-    assert_eq!(total([one, one].into_iter(), &[], 150), 70);
-    assert_eq!(total([one].into_iter(), &[], 150), 10);
+    let one = ProcessMemory { own_bytes: 10, shared_bytes: 100 };
+    assert_eq!(sum_memory([one, one].into_iter(), &[], 150), 70);
+    assert_eq!(sum_memory([one].into_iter(), &[], 150), 10);
 }
 
 #[test]
-fn a_process_of_our_own_is_counted_the_same_in_both_ways() {
+fn both_counts_agree_for_one_process() {
     let own = i32::try_from(std::process::id()).unwrap();
-    let (rough, exact) = (held(&about(own, "status")), about(own, "smaps_rollup"));
-    let exact = share(&exact, page_tables(own)).expect("our own process can be read");
+    let (rough, exact) =
+        (parse_status(&read_proc_file(own, "status")), read_proc_file(own, "smaps_rollup"));
+    let exact = parse_smaps_rollup(&exact, read_page_table_bytes(own))
+        .expect("our own process can be read");
     let difference = rough.own_bytes.abs_diff(exact.own_bytes);
     assert!(difference < rough.own_bytes / 2, "{rough:?} {exact:?}");
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn host(text: &str) -> Option<String> {
-    Host::read(text, 443).map(|host| host.to_string())
+    Host::parse_canonical(text, 443).map(|host| host.to_string())
 }
 
 #[test]
@@ -34,13 +34,13 @@ fn an_index_is_shown_without_its_password() {
 }
 
 #[test]
-fn hosts_without_a_proxy_are_named_by_their_ends() {
-    let host = Host::read("pypi.corp.example", 443).expect("a host");
+fn no_proxy_entries_match_domain_suffixes() {
+    let host = Host::parse_canonical("pypi.corp.example", 443).expect("a host");
     for list in ["corp.example", ".corp.example", "*.corp.example", "*", "x, pypi.corp.example:443"]
     {
-        assert!(host.is_among(list), "{list}");
+        assert!(host.is_listed_in(list), "{list}");
     }
     for list in ["", "example.corp", "ypi.corp.example", "pypi.corp.example:80", "i.corp.example"] {
-        assert!(!host.is_among(list), "{list}");
+        assert!(!host.is_listed_in(list), "{list}");
     }
 }

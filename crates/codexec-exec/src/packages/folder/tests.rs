@@ -2,7 +2,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { bytes: 1 << 20, files: 100 };
+const BOUNDS: TreeLimits = TreeLimits { bytes: 1 << 20, files: 100 };
 
 fn new_package(home: &Path, name: &str, version: &str) -> PathBuf {
     let from = home.join(format!("{name}-{version}"));
@@ -15,24 +15,24 @@ fn new_package(home: &Path, name: &str, version: &str) -> PathBuf {
     from
 }
 
-fn put(judge: &dyn Fn(&[Dist]) -> Result<(), TreeError>) -> Put<'_> {
-    Put { bounds: BOUNDS, is_whole: false, wanted: None, judge }
+fn plan(judge: &dyn Fn(&[PackageInfo]) -> Result<(), TreeError>) -> PublishPlan<'_> {
+    PublishPlan { bounds: BOUNDS, is_whole: false, wanted: None, judge }
 }
 
 #[test]
-fn a_tree_takes_its_place_as_a_whole_and_is_seen_where_the_old_one_was() {
+fn publishing_replaces_the_visible_tree_atomically() {
     let home = TempDir::new().expect("a folder");
-    let folder = Folder::at(&home.path().join("root"));
-    let shown = folder.shown().expect("made");
-    // As a mount does, this holds on to the folder that is shown, not to its name.
+    let folder = PackagesFolder::at(&home.path().join("root"));
+    let shown = folder.make_shown_dir().expect("made");
+    // Like a mount, this holds the directory itself, not its name.
     let held = File::open(&shown).expect("opened");
     let held = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&held)));
-    let fine = |_: &[Dist]| Ok(());
+    let fine = |_: &[PackageInfo]| Ok(());
     for (name, version) in [("one", "1.0"), ("two", "1.0"), ("one", "2.0")] {
         let from = new_package(home.path(), name, version);
-        folder.put(Language::Python, &from, &put(&fine)).expect("put");
+        folder.publish(Language::Python, &from, &plan(&fine)).expect("put");
     }
-    let listed = folder.installed(Language::Python);
+    let listed = folder.list_installed(Language::Python);
     let listed: Vec<_> =
         listed.iter().map(|dist| (dist.name.as_str(), dist.version.as_str())).collect();
     assert_eq!(listed, [("one", "2.0"), ("two", "1.0")]);
@@ -41,38 +41,38 @@ fn a_tree_takes_its_place_as_a_whole_and_is_seen_where_the_old_one_was() {
 }
 
 #[test]
-fn what_is_refused_at_the_end_changes_nothing() {
+fn a_refused_tree_changes_nothing() {
     let home = TempDir::new().expect("a folder");
-    let folder = Folder::at(&home.path().join("root"));
-    folder.shown().expect("made");
-    let denied = |_: &[Dist]| Err(TreeError::Denied("one".to_owned()));
+    let folder = PackagesFolder::at(&home.path().join("root"));
+    folder.make_shown_dir().expect("made");
+    let denied = |_: &[PackageInfo]| Err(TreeError::Denied("one".to_owned()));
     let from = new_package(home.path(), "one", "1.0");
-    assert!(folder.put(Language::Python, &from, &put(&denied)).is_err());
-    assert_eq!(folder.installed(Language::Python), []);
+    assert!(folder.publish(Language::Python, &from, &plan(&denied)).is_err());
+    assert_eq!(folder.list_installed(Language::Python), []);
     assert!(!home.path().join("root/next").exists());
 }
 
 #[test]
-fn what_an_install_left_half_done_is_gone_with_the_next() {
+fn leftovers_of_an_interrupted_install_are_removed() {
     let home = TempDir::new().expect("a folder");
-    let folder = Folder::at(&home.path().join("root"));
-    folder.shown().expect("made");
+    let folder = PackagesFolder::at(&home.path().join("root"));
+    folder.make_shown_dir().expect("made");
     fs::create_dir_all(home.path().join("root/next/half")).expect("made");
     fs::write(home.path().join("root/wanted.json"), "{broken").expect("written");
-    assert!(folder.wanted().is_empty());
-    let fine = |_: &[Dist]| Ok(());
+    assert!(folder.read_requested().is_empty());
+    let fine = |_: &[PackageInfo]| Ok(());
     let from = new_package(home.path(), "one", "1.0");
-    folder.put(Language::Python, &from, &put(&fine)).expect("put");
+    folder.publish(Language::Python, &from, &plan(&fine)).expect("put");
     assert!(!home.path().join("root/shown/python/half").exists());
 }
 
 #[test]
 fn one_install_at_a_time() {
     let home = TempDir::new().expect("a folder");
-    let folder = Folder::at(&home.path().join("root"));
-    let lock = folder.lock().expect("asked");
+    let folder = PackagesFolder::at(&home.path().join("root"));
+    let lock = folder.try_lock().expect("asked");
     assert!(lock.is_some());
-    assert!(folder.lock().expect("asked").is_none());
+    assert!(folder.try_lock().expect("asked").is_none());
     drop(lock);
-    assert!(folder.lock().expect("asked").is_some());
+    assert!(folder.try_lock().expect("asked").is_some());
 }

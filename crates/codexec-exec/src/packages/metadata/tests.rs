@@ -8,7 +8,7 @@ fn write(path: &Path, text: &str) {
 }
 
 fn listed(language: Language, folder: &Path) -> Vec<String> {
-    let dists = installed(language, folder).into_iter();
+    let dists = list_installed(language, folder).into_iter();
     dists.map(|dist| format!("{} {} {}", dist.key, dist.name, dist.version)).collect()
 }
 
@@ -36,8 +36,8 @@ fn the_files_of_a_pip_package_are_inside_its_folder() {
         &info.join("RECORD"),
         "a/__init__.py,sha256=x,1\n\"a/b,c.py\",sha256=x,1\n../../bin/a,,\n/etc/passwd,,\nbroken\n",
     );
-    let dist = installed(Language::Python, folder.path()).remove(0);
-    let files = files_of(folder.path(), &dist);
+    let dist = list_installed(Language::Python, folder.path()).remove(0);
+    let files = list_files(folder.path(), &dist);
     assert_eq!(files, ["a/__init__.py", "a/b,c.py", "a-1.dist-info"].map(PathBuf::from));
 }
 
@@ -50,7 +50,7 @@ fn npm_packages_are_known_by_where_they_are() {
     about("@scope/inner", r#"{"version":"0.1.0","scripts":{"postinstall":"x"}}"#);
     about("broken", "{");
     about(".bin", "[]");
-    let dists = installed(Language::Node, folder.path());
+    let dists = list_installed(Language::Node, folder.path());
     assert_eq!(
         listed(Language::Node, folder.path()),
         ["@scope/inner @scope/inner 0.1.0", "plain plain 1.0.0"]

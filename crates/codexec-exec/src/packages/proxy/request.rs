@@ -1,5 +1,5 @@
-//! What an installer asks the proxy for. It may be anything: code of a package may have written
-//! it. What is passed on is written anew from what was understood, byte by byte.
+//! Parses requests to the proxy. They are untrusted: code of a package may have written them. The
+//! forwarded request is serialised anew from the parsed parts.
 
 use std::io;
 
@@ -8,36 +8,36 @@ use tokio::net::TcpStream;
 
 use crate::packages::address::Host;
 
-/// All of a head, and its lines.
+/// Limits of a head: total bytes, and lines.
 const MAX_HEAD_BYTES: usize = 16 << 10;
 const MAX_LINES: usize = 64;
 
-/// The lines of a request or a response up to its body.
+/// The lines of a request or response up to its body.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HttpHead {
     pub(super) lines: Vec<String>,
-    /// What came behind it already.
+    /// Bytes after the head that were read already.
     pub(super) rest: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum ProxyRequest {
     /// A tunnel, for https.
     Connect(Host),
-    Fetch(Fetch),
+    Fetch(FetchRequest),
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Fetch {
+pub(super) struct FetchRequest {
     method: &'static str,
     host: Host,
-    /// As the client wrote host and port, and what follows.
+    /// Host and port as the client wrote them, and the path.
     authority: String,
     path: String,
     headers: Vec<String>,
 }
 
-/// Between two machines only, or for us; the host is written anew.
+/// Hop-by-hop headers, and headers meant for us. `host` is written anew.
 const NOT_PASSED_ON: &[&str] = &[
     "connection",
     "expect",
@@ -51,32 +51,38 @@ const NOT_PASSED_ON: &[&str] = &[
     "upgrade",
 ];
 
-impl Head {
-    /// `None` when nothing comes.
-    pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<Head>> {
+impl HttpHead {
+    /// Reads a head. Returns `None` at end of file.
+    pub(super) async fn read(stream: &mut TcpStream) -> io::Result<Option<HttpHead>> {
         let bad = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidData, why));
         let mut bytes = Vec::new();
         loop {
             if stream.read_buf(&mut bytes).await? == 0 {
-                return if bytes.is_empty() { Ok(None) } else { bad("the head has no end") };
+                return if bytes.is_empty() {
+                    Ok(None)
+                } else {
+                    bad("the request or response head is incomplete")
+                };
             }
             if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
                 let rest = bytes.split_off(end + 4);
                 bytes.truncate(end);
-                return match Head::lines(bytes) {
-                    Some(lines) => Ok(Some(Head { lines, rest })),
-                    None => bad("the head is not one of HTTP"),
+                return match HttpHead::split_lines(bytes) {
+                    Some(lines) => Ok(Some(HttpHead { lines, rest })),
+                    None => bad("not a valid HTTP head"),
                 };
             }
             if bytes.len() > MAX_HEAD_BYTES {
-                return bad("the head is too long");
+                return bad("the HTTP head is too long");
             }
         }
     }
 
-    /// THREAT[PKG-2]: a line ends in one way only, and holds nothing that somebody else could
-    /// take for an end.
-    fn lines(bytes: Vec<u8>) -> Option<Vec<String>> {
+    /// Splits a head into lines.
+    ///
+    /// THREAT[PKG-2]: lines end in one way only, and contain nothing that another parser could take
+    /// for a line end.
+    fn split_lines(bytes: Vec<u8>) -> Option<Vec<String>> {
         let text = String::from_utf8(bytes).ok()?;
         let lines: Vec<String> = text.split("\r\n").map(str::to_owned).collect();
         let is_plain = |b: u8| (b' '..=b'~').contains(&b) || b == b'\t';
@@ -85,7 +91,7 @@ impl Head {
         is_fine.then_some(lines)
     }
 
-    /// The header lines, each with its name in lower case. `None` if one has none.
+    /// Returns the header lines as (lower-case name, line, value), or `None` if one is malformed.
     pub(super) fn headers(&self) -> Option<Vec<(String, &str, &str)>> {
         let header = |line: &'_ String| -> Option<usize> {
             let colon = line.find(':')?;
@@ -103,62 +109,63 @@ impl Head {
     }
 }
 
-impl Request {
-    pub(super) fn parse(head: &Head) -> Result<Request, &'static str> {
+impl ProxyRequest {
+    pub(super) fn parse(head: &HttpHead) -> Result<ProxyRequest, &'static str> {
         let first = head.lines.first().map(String::as_str).unwrap_or_default();
         let parts: Vec<&str> = first.split(' ').collect();
-        let unclear = "the first line is not a method, an address and a version";
+        let unclear = "the request line is not a method, a URL and a version";
         let &[method, target, version] = parts.as_slice() else { return Err(unclear) };
         if first.contains('\t') {
             return Err(unclear);
         }
         if !["HTTP/1.1", "HTTP/1.0"].contains(&version) {
-            return Err("only HTTP/1 is spoken here");
+            return Err("only HTTP/1 is supported");
         }
-        let headers = head.headers().ok_or("a header has no name")?;
+        let headers = head.headers().ok_or("a header line is malformed")?;
         let has_body = headers.iter().any(|(name, _, value)| {
             name == "transfer-encoding" || (name == "content-length" && *value != "0")
         });
-        // One request a connection: what stands behind it is nobody's.
+        // One request for each connection: bytes after it are refused.
         if has_body || !head.rest.is_empty() {
-            return Err("a request has no body here, and nothing behind it");
+            return Err("requests with a body or pipelined requests are not supported");
         }
         let method = match method {
             "CONNECT" => {
-                let host = Host::read(target, 0).filter(|host| host.port() != 0);
-                return host.map(Request::Connect).ok_or("CONNECT takes a host and a port");
+                let host = Host::parse_canonical(target, 0).filter(|host| host.port() != 0);
+                return host.map(ProxyRequest::Connect).ok_or("CONNECT takes a host and a port");
             }
             "GET" => "GET",
             "HEAD" => "HEAD",
-            _ => return Err("only CONNECT, GET and HEAD are let through"),
+            _ => return Err("only CONNECT, GET and HEAD are supported"),
         };
-        let unread = "the address is not like http://host/path";
+        let unread = "the URL is not like http://host/path";
         let rest = target.strip_prefix("http://").ok_or(unread)?;
         let (authority, path) = match rest.find('/') {
             Some(slash) => rest.split_at(slash),
             None => (rest, "/"),
         };
-        let host = Host::read(authority, 80).ok_or(unread)?;
+        let host = Host::parse_canonical(authority, 80).ok_or(unread)?;
         let passed = headers.iter().filter(|(name, ..)| !NOT_PASSED_ON.contains(&name.as_str()));
         let headers = passed.map(|(_, line, _)| (*line).to_owned()).collect();
         let (authority, path) = (authority.to_ascii_lowercase(), path.to_owned());
-        Ok(Request::Fetch(Fetch { method, host, authority, path, headers }))
+        Ok(ProxyRequest::Fetch(FetchRequest { method, host, authority, path, headers }))
     }
 
     pub(super) fn host(&self) -> &Host {
         match self {
-            Request::Connect(host) => host,
-            Request::Fetch(fetch) => &fetch.host,
+            ProxyRequest::Connect(host) => host,
+            ProxyRequest::Fetch(fetch) => &fetch.host,
         }
     }
 }
 
-impl Fetch {
-    /// What the server gets; another proxy has to be told where to, and who we are.
-    pub(super) fn for_server(&self, proxied: Option<&str>) -> String {
-        let Fetch { method, authority, path, .. } = self;
-        let place = if proxied.is_some() { format!("http://{authority}") } else { String::new() };
-        let mut text = format!("{method} {place}{path} HTTP/1.1\r\nHost: {authority}\r\n");
+impl FetchRequest {
+    /// Returns the request for the server. For another proxy, with the absolute URL and our
+    /// authorization header.
+    pub(super) fn to_server_text(&self, proxied: Option<&str>) -> String {
+        let FetchRequest { method, authority, path, .. } = self;
+        let origin = if proxied.is_some() { format!("http://{authority}") } else { String::new() };
+        let mut text = format!("{method} {origin}{path} HTTP/1.1\r\nHost: {authority}\r\n");
         for line in &self.headers {
             text.push_str(line);
             text.push_str("\r\n");

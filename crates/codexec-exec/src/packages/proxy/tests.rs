@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// A server that says back what it was sent, after these words.
+/// Starts a server that sends this answer, followed by an echo of the request.
 async fn server(answer: &'static [u8]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
@@ -26,13 +26,14 @@ async fn server(answer: &'static [u8]) -> SocketAddr {
     address
 }
 
-fn reach(hosts: &[&str]) -> Reach {
-    let hosts = hosts.iter().map(|host| Host::read(host, 443).expect("a host")).collect();
+fn reach(hosts: &[&str]) -> ProxyPolicy {
+    let hosts =
+        hosts.iter().map(|host| Host::parse_canonical(host, 443).expect("a host")).collect();
     let (patience, idle) = (Duration::from_secs(30), Duration::from_secs(30));
-    Reach { hosts, way: Way::default(), max_bytes: 1 << 20, patience, idle }
+    ProxyPolicy { hosts, route: ProxyRoute::default(), max_bytes: 1 << 20, patience, idle }
 }
 
-async fn proxy(reach: Reach) -> (Proxy, SocketAddr) {
+async fn proxy(reach: ProxyPolicy) -> (Proxy, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
     (Proxy::start(listener, reach), address)
@@ -46,7 +47,7 @@ async fn ask(proxy: SocketAddr, request: &str) -> String {
     String::from_utf8_lossy(&said).into_owned()
 }
 
-/// The first line of an answer, on a connection that stays open.
+/// Returns the first line of a response, on a connection that stays open.
 async fn first_line(stream: &mut TcpStream) -> String {
     let mut said = Vec::new();
     while !said.ends_with(b"\r\n\r\n") {
@@ -67,7 +68,7 @@ async fn a_tunnel_leads_to_an_allowed_host_and_back() {
     let mut said = [0; 5];
     stream.read_exact(&mut said).await.expect("an echo");
     assert_eq!(&said, b"hello");
-    assert!(proxy.seen().has_reached);
+    assert!(proxy.observations().has_reached);
 }
 
 #[tokio::test]
@@ -100,7 +101,7 @@ async fn pkg_2_only_the_hosts_of_the_index_are_reached_however_they_are_written(
         let said = ask(address, &format!("CONNECT {target} HTTP/1.1\r\n\r\n")).await;
         assert!(said.starts_with("HTTP/1.1 400 "), "{target}: {said}");
     }
-    let seen = proxy.seen();
+    let seen = proxy.observations();
     assert!(!seen.has_reached && seen.unreachable.is_none(), "{seen:?}");
     assert_eq!(seen.refused.len(), MAX_REFUSED);
 }
@@ -155,23 +156,23 @@ async fn pkg_2_nothing_is_smuggled_behind_or_between_the_lines() {
         let is_refused = said.starts_with("HTTP/1.1 400 ") || said.is_empty();
         assert!(is_refused, "{}: {said}", request.escape_debug().take(200).collect::<String>());
     }
-    assert!(!proxy.seen().has_reached);
+    assert!(!proxy.observations().has_reached);
 }
 
 #[tokio::test]
-async fn a_host_that_is_not_there_is_told_and_remembered() {
+async fn unreachable_hosts_are_reported() {
     let gone = TcpListener::bind("127.0.0.1:0").await.expect("bound").local_addr().expect("bound");
     let (proxy, address) = proxy(reach(&[&gone.to_string()])).await;
     let said = ask(address, &format!("CONNECT {gone} HTTP/1.1\r\n\r\n")).await;
     assert!(said.starts_with("HTTP/1.1 502 "), "{said}");
-    let (host, _) = proxy.seen().unreachable.expect("remembered");
+    let (host, _) = proxy.observations().unreachable.expect("remembered");
     assert_eq!(host, gone.to_string());
 }
 
 #[tokio::test]
-async fn pkg_3_there_is_an_end_to_what_goes_through() {
+async fn pkg_3_transferred_bytes_are_limited() {
     let server = server(b"").await;
-    let reach = Reach { max_bytes: 1_000, ..reach(&[&server.to_string()]) };
+    let reach = ProxyPolicy { max_bytes: 1_000, ..reach(&[&server.to_string()]) };
     let (proxy, address) = proxy(reach).await;
     let mut stream = TcpStream::connect(address).await.expect("connected");
     stream.write_all(format!("CONNECT {server} HTTP/1.1\r\n\r\n").as_bytes()).await.expect("sent");
@@ -179,11 +180,11 @@ async fn pkg_3_there_is_an_end_to_what_goes_through() {
     stream.write_all(&[b'x'; 2_000]).await.expect("sent");
     let mut said = Vec::new();
     let _ = stream.read_to_end(&mut said).await;
-    assert!(said.len() <= 1_000 && proxy.seen().is_too_much, "{}", said.len());
+    assert!(said.len() <= 1_000 && proxy.observations().is_too_much, "{}", said.len());
 }
 
 #[tokio::test]
-async fn pkg_3_there_are_so_many_connections_and_no_more() {
+async fn pkg_3_connections_are_limited() {
     let (_proxy, address) = proxy(reach(&[])).await;
     let mut held = Vec::new();
     for _ in 0..MAX_CONNECTIONS {
@@ -191,7 +192,7 @@ async fn pkg_3_there_are_so_many_connections_and_no_more() {
     }
     let said = ask(address, "").await;
     assert!(said.starts_with("HTTP/1.1 503 "), "{said}");
-    // A place that becomes free is used again.
+    // A freed slot is used again.
     drop(held.pop());
     loop {
         let said = ask(address, "GET / HTTP/1.1\r\n\r\n").await;
@@ -203,10 +204,10 @@ async fn pkg_3_there_are_so_many_connections_and_no_more() {
 }
 
 #[tokio::test]
-async fn pkg_3_who_says_nothing_is_not_waited_for() {
+async fn pkg_3_silent_connections_time_out() {
     let server = server(b"").await;
     let (patience, idle) = (Duration::from_millis(200), Duration::from_millis(200));
-    let reach = Reach { patience, idle, ..reach(&[&server.to_string()]) };
+    let reach = ProxyPolicy { patience, idle, ..reach(&[&server.to_string()]) };
     let (_proxy, address) = proxy(reach).await;
     let said = ask(address, "CONNECT").await;
     assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
@@ -217,12 +218,12 @@ async fn pkg_3_who_says_nothing_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn another_proxy_is_asked_where_there_is_one_and_told_who_asks() {
+async fn requests_go_through_the_machines_proxy_with_its_credentials() {
     let server = server(b"HTTP/1.1 200 OK\r\n\r\n").await;
     let between = format!("http://me:p%40ss@{server}");
-    let way = Way::parse(Some(&between), "straight.example").expect("a way");
+    let route = ProxyRoute::parse(Some(&between), "straight.example").expect("a way");
     let (_proxy, address) =
-        proxy(Reach { way, ..reach(&["index.example:443", "plain.example:80"]) }).await;
+        proxy(ProxyPolicy { route, ..reach(&["index.example:443", "plain.example:80"]) }).await;
     let mut stream = TcpStream::connect(address).await.expect("connected");
     stream.write_all(b"CONNECT index.example:443 HTTP/1.1\r\n\r\n").await.expect("sent");
     assert_eq!(first_line(&mut stream).await, "HTTP/1.1 200 Connection established");
@@ -233,6 +234,6 @@ async fn another_proxy_is_asked_where_there_is_one_and_told_who_asks() {
     let mut said = vec![0; wanted.len()];
     stream.read_exact(&mut said).await.expect("an answer");
     assert_eq!(String::from_utf8_lossy(&said), wanted);
-    assert!(Way::parse(Some("socks5://127.0.0.1:1"), "").is_err());
-    assert!(!format!("{:?}", Way::parse(Some(&between), "")).contains("cEBzcw"));
+    assert!(ProxyRoute::parse(Some("socks5://127.0.0.1:1"), "").is_err());
+    assert!(!format!("{:?}", ProxyRoute::parse(Some(&between), "")).contains("cEBzcw"));
 }

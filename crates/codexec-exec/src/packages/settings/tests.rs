@@ -9,30 +9,30 @@ fn patterns(texts: &[&str]) -> Vec<Pattern> {
 }
 
 #[test]
-fn pkg_4_a_list_means_every_spelling_of_a_name_and_an_empty_one_nothing() {
+fn pkg_4_lists_match_every_spelling_and_an_empty_allow_list_allows_nothing() {
     let deny = patterns(&["My.Evil", "npm:@bad/*", "pip:left-pad"]);
     let settings = Settings { deny, ..Settings::default() };
     for spelling in ["my-evil", "MY_EVIL", "my.evil==1.0", "my--evil[x]"] {
         assert!(settings.denies(&package(Language::Python, spelling)), "{spelling}");
     }
     for fine in ["my-evil2", "myevil"] {
-        assert_eq!(settings.refusal(&package(Language::Python, fine)), None, "{fine}");
+        assert_eq!(settings.refusal_reason(&package(Language::Python, fine)), None, "{fine}");
     }
     assert!(settings.denies(&package(Language::Node, "@bad/thing@1")));
     assert!(!settings.denies(&package(Language::Node, "left-pad")));
     assert!(settings.denies(&package(Language::Python, "left_pad")));
 
     let nothing = Settings { allow: Some(Vec::new()), ..Settings::default() };
-    assert!(nothing.refusal(&package(Language::Python, "six")).is_some());
+    assert!(nothing.refusal_reason(&package(Language::Python, "six")).is_some());
     let some = Settings { allow: Some(patterns(&["num*"])), ..Settings::default() };
-    assert_eq!(some.refusal(&package(Language::Python, "numpy")), None);
-    assert!(some.refusal(&package(Language::Python, "six")).is_some());
+    assert_eq!(some.refusal_reason(&package(Language::Python, "numpy")), None);
+    assert!(some.refusal_reason(&package(Language::Python, "six")).is_some());
     let both = Settings { deny: patterns(&["numpy"]), ..some };
-    assert!(both.refusal(&package(Language::Python, "numpy")).is_some());
+    assert!(both.refusal_reason(&package(Language::Python, "numpy")).is_some());
 }
 
 #[test]
-fn what_could_be_no_name_is_no_pattern() {
+fn invalid_names_are_not_patterns() {
     for text in ["", "cargo:x", "a b", "-r x\n", "пакет", "a*b"] {
         assert_eq!(Pattern::parse(text), None, "{text:?}");
     }

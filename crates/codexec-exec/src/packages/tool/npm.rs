@@ -4,55 +4,59 @@ use codexec_sandbox::{Command, PROXY_PORT};
 use codexec_types::{Language, PackageName};
 use serde::Deserialize;
 
-use super::{Failure, WORK, Wish, environment, texts};
+use super::{InstallFailure, InstallRequest, WORK, installer_environment, to_strings};
 
-pub(super) fn install(node: &Path, npm: &Path, wish: &Wish<'_>) -> Command {
+pub(super) fn install_command(node: &Path, npm: &Path, request: &InstallRequest<'_>) -> Command {
     let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut arguments = vec![npm.display().to_string(), "install".to_owned()];
-    arguments.extend(texts(["--json", "--no-audit", "--no-fund", "--no-update-notifier"]));
-    arguments.extend(texts(["--omit=dev", "--loglevel=http", "--no-color", "--no-progress"]));
-    // Once more for a connection that breaks; an index that is away is to be told soon.
-    arguments.extend(texts(["--fetch-retries=1", "--fetch-timeout=30000"]));
-    // Nobody's settings but these.
-    arguments
-        .extend(texts(["--userconfig=/box/home/none", "--globalconfig=/box/home/none-either"]));
-    arguments.extend(texts(["--cache=/tmp/npm", &format!("--prefix={WORK}")]));
-    arguments.push(format!("--registry={}", wish.source.index.for_installer()));
+    arguments.extend(to_strings(["--json", "--no-audit", "--no-fund", "--no-update-notifier"]));
+    arguments.extend(to_strings(["--omit=dev", "--loglevel=http", "--no-color", "--no-progress"]));
+    // One retry for a broken connection; an unreachable index should be reported soon.
+    arguments.extend(to_strings(["--fetch-retries=1", "--fetch-timeout=30000"]));
+    // No other configuration files are read.
+    arguments.extend(to_strings([
+        "--userconfig=/box/home/none",
+        "--globalconfig=/box/home/none-either",
+    ]));
+    arguments.extend(to_strings(["--cache=/tmp/npm", &format!("--prefix={WORK}")]));
+    arguments.push(format!("--registry={}", request.source.index.for_installer()));
     arguments.extend([format!("--proxy={proxy}"), format!("--https-proxy={proxy}")]);
-    // THREAT[PKG-4]: what is fetched is unpacked and not run.
-    if wish.runs_scripts {
-        arguments.extend(texts(["--no-ignore-scripts", "--foreground-scripts"]));
+    // THREAT[PKG-4]: packages are unpacked, but their scripts do not run.
+    if request.runs_scripts {
+        arguments.extend(to_strings(["--no-ignore-scripts", "--foreground-scripts"]));
     } else {
         arguments.push("--ignore-scripts".to_owned());
     }
     arguments.push("--".to_owned());
-    arguments.extend(wish.others.iter().cloned());
-    arguments.push(wish.package.as_str().to_owned());
-    let environment = environment(node, wish.source, Language::Node);
+    arguments.extend(request.others.iter().cloned());
+    arguments.push(request.package.as_str().to_owned());
+    let environment = installer_environment(node, request.source, Language::Node);
     Command { program: node.to_owned(), arguments, environment }
 }
 
 #[derive(Deserialize)]
-struct Said {
-    error: Complaint,
+struct NpmOutput {
+    error: NpmError,
 }
 
 #[derive(Deserialize)]
-struct Complaint {
+struct NpmError {
     code: String,
     #[serde(default)]
     summary: String,
 }
 
-pub(super) fn failure(out: &str, package: &PackageName) -> Failure {
+pub(super) fn classify_failure(out: &str, package: &PackageName) -> InstallFailure {
     let json = out.find('{').and_then(|at| out.get(at..)).unwrap_or_default();
-    let Ok(Said { error }) = serde_json::from_str::<Said>(json) else { return Failure::Other };
+    let Ok(NpmOutput { error }) = serde_json::from_str::<NpmOutput>(json) else {
+        return InstallFailure::Other;
+    };
     let escaped = package.name().replace('/', "%2f");
     let is_own = error.summary.contains(package.name()) || error.summary.contains(&escaped);
     match error.code.as_str() {
-        "E404" if is_own => Failure::NotFound,
-        "ETARGET" if is_own => Failure::NoVersion,
-        "ERESOLVE" => Failure::Conflict,
-        _ => Failure::Other,
+        "E404" if is_own => InstallFailure::NotFound,
+        "ETARGET" if is_own => InstallFailure::NoVersion,
+        "ERESOLVE" => InstallFailure::Conflict,
+        _ => InstallFailure::Other,
     }
 }

@@ -3,65 +3,68 @@ use std::path::Path;
 use codexec_sandbox::{Command, PROXY_PORT};
 use codexec_types::{Language, PackageName};
 
-use super::{CERTIFICATES, CONSTRAINTS, Failure, WORK, Wish, environment, texts};
+use super::{
+    CERTIFICATES, CONSTRAINTS, InstallFailure, InstallRequest, WORK, installer_environment,
+    to_strings,
+};
 
-pub(super) fn install(python: &Path, wish: &Wish<'_>) -> Command {
-    let mut arguments = start("install", wish);
-    arguments.extend(texts(["--progress-bar", "off", "--no-warn-script-location"]));
-    arguments.extend(texts(["--target", &format!("{WORK}/python")]));
-    // THREAT[PKG-4]: what is ready made is unpacked; anything else is code that would run now.
-    if !wish.runs_scripts {
-        arguments.extend(texts(["--only-binary", ":all:"]));
+pub(super) fn install_command(python: &Path, request: &InstallRequest<'_>) -> Command {
+    let mut arguments = common_arguments("install", request);
+    arguments.extend(to_strings(["--progress-bar", "off", "--no-warn-script-location"]));
+    arguments.extend(to_strings(["--target", &format!("{WORK}/python")]));
+    // THREAT[PKG-4]: wheels are only unpacked; anything else would run code now.
+    if !request.runs_scripts {
+        arguments.extend(to_strings(["--only-binary", ":all:"]));
     }
-    if wish.is_constrained {
-        arguments.extend(texts(["--constraint", CONSTRAINTS]));
+    if request.is_constrained {
+        arguments.extend(to_strings(["--constraint", CONSTRAINTS]));
     }
-    arguments.extend(texts(["--", wish.package.as_str()]));
-    command(python, arguments, wish)
+    arguments.extend(to_strings(["--", request.package.as_str()]));
+    command(python, arguments, request)
 }
 
-pub(super) fn versions(python: &Path, wish: &Wish<'_>) -> Command {
-    let mut arguments = start("index", wish);
-    arguments.extend(texts(["--pre", "versions", "--", wish.package.name()]));
-    command(python, arguments, wish)
+pub(super) fn versions_command(python: &Path, request: &InstallRequest<'_>) -> Command {
+    let mut arguments = common_arguments("index", request);
+    arguments.extend(to_strings(["--pre", "versions", "--", request.package.name()]));
+    command(python, arguments, request)
 }
 
-fn start(what: &str, wish: &Wish<'_>) -> Vec<String> {
-    let source = wish.source;
-    let mut arguments = texts(["-I", "-B", "-m", "pip", what, "--isolated", "--no-input"]);
-    arguments.extend(texts(["--disable-pip-version-check", "--no-color", "--no-cache-dir"]));
-    // Once more for a connection that breaks; an index that is away is to be told soon.
-    arguments.extend(texts(["--retries", "1", "--timeout", "30"]));
-    arguments.extend(texts(["--proxy", &format!("http://127.0.0.1:{PROXY_PORT}")]));
-    arguments.extend(texts(["--index-url", source.index.for_installer()]));
+fn common_arguments(what: &str, request: &InstallRequest<'_>) -> Vec<String> {
+    let source = request.source;
+    let mut arguments = to_strings(["-I", "-B", "-m", "pip", what, "--isolated", "--no-input"]);
+    arguments.extend(to_strings(["--disable-pip-version-check", "--no-color", "--no-cache-dir"]));
+    // One retry for a broken connection; an unreachable index should be reported soon.
+    arguments.extend(to_strings(["--retries", "1", "--timeout", "30"]));
+    arguments.extend(to_strings(["--proxy", &format!("http://127.0.0.1:{PROXY_PORT}")]));
+    arguments.extend(to_strings(["--index-url", source.index.for_installer()]));
     if source.certificates.is_some() {
-        arguments.extend(texts(["--cert", CERTIFICATES]));
+        arguments.extend(to_strings(["--cert", CERTIFICATES]));
     }
     if source.index.is_plain_http() {
-        // The user has named it without encryption; pip wants to hear that twice.
-        arguments.extend(texts(["--trusted-host", &source.index.host().to_string()]));
+        // The user configured an index without TLS; pip requires an explicit option for that.
+        arguments.extend(to_strings(["--trusted-host", &source.index.host().to_string()]));
     }
     arguments
 }
 
-fn command(python: &Path, arguments: Vec<String>, wish: &Wish<'_>) -> Command {
-    let environment = environment(python, wish.source, Language::Python);
+fn command(python: &Path, arguments: Vec<String>, request: &InstallRequest<'_>) -> Command {
+    let environment = installer_environment(python, request.source, Language::Python);
     Command { program: python.to_owned(), arguments, environment }
 }
 
-pub(super) fn failure(said: &str, package: &PackageName) -> Failure {
+pub(super) fn classify_failure(said: &str, package: &PackageName) -> InstallFailure {
     if said.contains("ResolutionImpossible") || said.contains("conflicting dependencies") {
-        return Failure::Conflict;
+        return InstallFailure::Conflict;
     }
     let marker = "that satisfies the requirement ";
-    let Some((_, rest)) = said.split_once(marker) else { return Failure::Other };
+    let Some((_, rest)) = said.split_once(marker) else { return InstallFailure::Other };
     let wanted = rest.split([' ', '\n']).next().unwrap_or_default();
     let is_own = PackageName::parse(Language::Python, wanted)
         .is_ok_and(|wanted| wanted.key() == package.key());
     match rest.split_once("(from versions: ") {
-        Some((_, versions)) if is_own && versions.starts_with("none)") => Failure::NotFound,
-        Some(_) if is_own => Failure::NoVersion,
-        Some(_) | None => Failure::Other,
+        Some((_, versions)) if is_own && versions.starts_with("none)") => InstallFailure::NotFound,
+        Some(_) if is_own => InstallFailure::NoVersion,
+        Some(_) | None => InstallFailure::Other,
     }
 }
 

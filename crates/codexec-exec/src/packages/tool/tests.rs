@@ -1,27 +1,32 @@
 use super::*;
 use crate::packages::address::Index;
-use crate::packages::proxy::Way;
+use crate::packages::proxy::ProxyRoute;
 
 fn package(language: Language, text: &str) -> PackageName {
     PackageName::parse(language, text).expect("a name")
 }
 
-fn source() -> Source {
-    Source {
+fn source() -> PackageSource {
+    PackageSource {
         index: Index::parse("https://index.example/simple").expect("an index"),
         hosts: Vec::new(),
         certificates: Some(PathBuf::from("/srv/ca.pem")),
-        way: Way::default(),
+        route: ProxyRoute::default(),
         index_setting: "",
         hosts_setting: "",
     }
 }
 
-fn arguments(tool: &Tool, package: &PackageName, runs_scripts: bool) -> Vec<String> {
+fn arguments(tool: &InstallerKind, package: &PackageName, runs_scripts: bool) -> Vec<String> {
     let source = source();
-    let wish =
-        Wish { package, others: Vec::new(), is_constrained: false, runs_scripts, source: &source };
-    let command = tool.install(&wish);
+    let request = InstallRequest {
+        package,
+        others: Vec::new(),
+        is_constrained: false,
+        runs_scripts,
+        source: &source,
+    };
+    let command = tool.install_command(&request);
     let names: Vec<&str> = command.environment.iter().map(|(name, _)| name.as_str()).collect();
     assert!(names.iter().all(|name| !name.starts_with("PIP_")), "{names:?}");
     command.arguments
@@ -30,9 +35,9 @@ fn arguments(tool: &Tool, package: &PackageName, runs_scripts: bool) -> Vec<Stri
 #[test]
 fn pkg_4_nothing_is_built_or_run_unless_it_is_allowed() {
     let (python, node) = (PathBuf::from("/usr/bin/python3"), PathBuf::from("/usr/bin/node"));
-    let pip = Tool::Pip { python: python.clone() };
-    let uv = Tool::Uv { python, uv: PathBuf::from("/usr/bin/uv") };
-    let npm = Tool::Npm { node, npm: PathBuf::from("/usr/bin/npm-cli.js") };
+    let pip = InstallerKind::Pip { python: python.clone() };
+    let uv = InstallerKind::Uv { python, uv: PathBuf::from("/usr/bin/uv") };
+    let npm = InstallerKind::Npm { node, npm: PathBuf::from("/usr/bin/npm-cli.js") };
     let six = package(Language::Python, "six");
     for tool in [&pip, &uv] {
         let has = |arguments: Vec<String>| {
@@ -55,29 +60,35 @@ fn pkg_4_nothing_is_built_or_run_unless_it_is_allowed() {
 }
 
 #[test]
-fn what_pip_says_is_understood_by_whose_name_it_names() {
+fn pip_errors_are_classified_by_package_name() {
     let six = package(Language::Python, "six==99");
-    let pip = |text: &str| pip::failure(text, &six);
+    let pip = |text: &str| pip::classify_failure(text, &six);
     let none = "ERROR: Could not find a version that satisfies the requirement six==99 (from versions: none)\nERROR: No matching distribution found for six==99\n";
-    assert_eq!(pip(none), Failure::NotFound);
-    assert_eq!(pip(&none.replace("none", "1.0, 1.1")), Failure::NoVersion);
-    assert_eq!(pip(&none.replace("six", "other")), Failure::Other);
-    assert_eq!(pip("ERROR: ResolutionImpossible: for help visit"), Failure::Conflict);
-    assert_eq!(pip("Killed"), Failure::Other);
+    assert_eq!(pip(none), InstallFailure::NotFound);
+    assert_eq!(pip(&none.replace("none", "1.0, 1.1")), InstallFailure::NoVersion);
+    assert_eq!(pip(&none.replace("six", "other")), InstallFailure::Other);
+    assert_eq!(pip("ERROR: ResolutionImpossible: for help visit"), InstallFailure::Conflict);
+    assert_eq!(pip("Killed"), InstallFailure::Other);
     assert!(is_offered("six (1.16.0)\nAvailable versions: 1.16.0, 1.15.0\n", "1.15.0"));
     assert!(!is_offered("Available versions: 1.16.0\n", "1.16"));
 }
 
 #[test]
-fn what_npm_says_is_understood_by_its_code() {
+fn npm_errors_are_classified_by_code() {
     let pad = package(Language::Node, "@a/pad@9");
     let npm = |code: &str, summary: &str| {
         let said = serde_json::json!({"error": {"code": code, "summary": summary, "detail": ""}});
-        npm::failure(&format!("\n{said}\n"), &pad)
+        npm::classify_failure(&format!("\n{said}\n"), &pad)
     };
-    assert_eq!(npm("E404", "Not Found - GET https://x/@a%2fpad - Not found"), Failure::NotFound);
-    assert_eq!(npm("ETARGET", "No matching version found for @a/pad@9."), Failure::NoVersion);
-    assert_eq!(npm("E404", "Not Found - GET https://x/other"), Failure::Other);
-    assert_eq!(npm("ERESOLVE", "could not resolve"), Failure::Conflict);
-    assert_eq!(npm::failure("not json", &pad), Failure::Other);
+    assert_eq!(
+        npm("E404", "Not Found - GET https://x/@a%2fpad - Not found"),
+        InstallFailure::NotFound
+    );
+    assert_eq!(
+        npm("ETARGET", "No matching version found for @a/pad@9."),
+        InstallFailure::NoVersion
+    );
+    assert_eq!(npm("E404", "Not Found - GET https://x/other"), InstallFailure::Other);
+    assert_eq!(npm("ERESOLVE", "could not resolve"), InstallFailure::Conflict);
+    assert_eq!(npm::classify_failure("not json", &pad), InstallFailure::Other);
 }

@@ -2,7 +2,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { bytes: 1 << 20, files: 100 };
+const BOUNDS: TreeLimits = TreeLimits { bytes: 1 << 20, files: 100 };
 
 fn folders() -> (TempDir, PathBuf, PathBuf) {
     let home = TempDir::new().expect("a folder");
@@ -18,7 +18,7 @@ fn write(path: &Path, text: &str, mode: u32) {
 }
 
 #[test]
-fn pkg_5_files_come_out_with_modes_of_ours_and_links_that_stay_inside() {
+fn pkg_5_copied_files_have_our_modes_and_links_stay_inside() {
     let (home, from, to) = folders();
     write(&from.join("a/b/module.py"), "x", 0o600);
     write(&from.join("bin/run"), "x", 0o6711);
@@ -30,7 +30,7 @@ fn pkg_5_files_come_out_with_modes_of_ours_and_links_that_stay_inside() {
         ("outside", "../secret"),
         ("absolute", "/etc/passwd"),
         ("a/b/far", "../../../secret"),
-        // Through a link that stands for its own folder, this would lead out.
+        // Through a link to its own folder, this would lead outside.
         ("dot", "."),
         ("a/sly", "b/../../../secret"),
         ("through", "dot/../secret"),
@@ -38,9 +38,9 @@ fn pkg_5_files_come_out_with_modes_of_ours_and_links_that_stay_inside() {
         symlink(leads_to, from.join(link)).expect("linked");
     }
     let socket = std::os::unix::net::UnixListener::bind(from.join("socket")).expect("bound");
-    let taken = take_out(&from, &to, BOUNDS).expect("taken");
+    let copied = copy_out(&from, &to, BOUNDS).expect("taken");
     drop(socket);
-    assert_eq!(taken.left_out, 6, "{taken:?}");
+    assert_eq!(copied.left_out, 6, "{copied:?}");
     let mode =
         |path: &str| fs::symlink_metadata(to.join(path)).expect("there").permissions().mode();
     assert_eq!(mode("a/b/module.py") & 0o7777, 0o644);
@@ -64,33 +64,33 @@ fn pkg_3_a_tree_has_bounds() {
         let (_home, from, to) = folders();
         write(&from.join("a/one"), "12345", 0o644);
         write(&from.join("two"), "12345", 0o644);
-        let taken = take_out(&from, &to, Bounds { bytes, files });
-        assert_eq!(taken.is_ok(), is_fine, "{bytes} {files}");
+        let copied = copy_out(&from, &to, TreeLimits { bytes, files });
+        assert_eq!(copied.is_ok(), is_fine, "{bytes} {files}");
     }
     let (_home, from, to) = folders();
     let deep: PathBuf = std::iter::repeat_n("d", MAX_DEPTH + 1).collect();
     fs::create_dir_all(from.join(deep)).expect("made");
-    let bounds = Bounds { bytes: 1, files: 1_000 };
-    assert!(matches!(take_out(&from, &to, bounds), Err(TreeError::TooBig)));
+    let bounds = TreeLimits { bytes: 1, files: 1_000 };
+    assert!(matches!(copy_out(&from, &to, bounds), Err(TreeError::TooBig)));
 }
 
 #[test]
-fn what_was_there_joins_what_is_new_and_does_not_replace_it() {
+fn merging_keeps_new_files_over_old_ones() {
     let (_home, from, to) = folders();
     write(&from.join("space/old.py"), "old", 0o644);
     write(&from.join("space/both.py"), "old", 0o644);
     write(&from.join("gone.py"), "old", 0o644);
     write(&to.join("space/both.py"), "new", 0o644);
     let without = BTreeSet::from([PathBuf::from("gone.py")]);
-    let mut taken = Taken::default();
-    join(&from, &to, &without, BOUNDS, &mut taken).expect("joined");
+    let mut copied = CopiedTree::default();
+    merge(&from, &to, &without, BOUNDS, &mut copied).expect("joined");
     let read = |path: &str| fs::read_to_string(to.join(path)).ok();
     assert_eq!(read("space/old.py").as_deref(), Some("old"));
     assert_eq!(read("space/both.py").as_deref(), Some("new"));
     assert_eq!(read("gone.py"), None);
-    let tight = Bounds { bytes: 2, files: 100 };
+    let tight = TreeLimits { bytes: 2, files: 100 };
     let (_home, from, to) = folders();
     write(&from.join("old.py"), "old", 0o644);
     fs::create_dir(&to).expect("made");
-    assert!(join(&from, &to, &without, tight, &mut Taken::default()).is_err());
+    assert!(merge(&from, &to, &without, tight, &mut CopiedTree::default()).is_err());
 }

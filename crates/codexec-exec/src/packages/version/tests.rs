@@ -4,15 +4,15 @@ use super::*;
 fn check(language: Language, text: &str, fitting: &[&str], others: &[&str]) {
     let package = PackageName::parse(language, text).expect("a name");
     for version in fitting {
-        assert!(fits(&package, version), "{text} and {version}");
+        assert!(satisfies(&package, version), "{text} and {version}");
     }
     for version in others {
-        assert!(!fits(&package, version), "{text} and {version}");
+        assert!(!satisfies(&package, version), "{text} and {version}");
     }
 }
 
 #[test]
-fn pips_versions() {
+fn pip_version_specifiers() {
     let check =
         |text, fitting: &[&str], others: &[&str]| check(Language::Python, text, fitting, others);
     check("a", &["0.0.1", "9"], &[]);
@@ -24,7 +24,7 @@ fn pips_versions() {
 }
 
 #[test]
-fn npms_versions() {
+fn npm_version_ranges() {
     let check =
         |text, fitting: &[&str], others: &[&str]| check(Language::Node, text, fitting, others);
     check("a@1.2.3", &["1.2.3"], &["1.2.4", "1.2.3-beta"]);

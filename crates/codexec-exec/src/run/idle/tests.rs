@@ -1,16 +1,16 @@
 use super::*;
 
-fn texts(late: &mut Late) -> Vec<(Stream, String)> {
+fn texts(late: &mut LateOutput) -> Vec<(Stream, String)> {
     let text = |event| match event {
         Event::Output { stream, text } => (stream, text),
         other => panic!("{other:?}"),
     };
-    late.take().into_iter().map(text).collect()
+    late.take_since_last_reply().into_iter().map(text).collect()
 }
 
 #[test]
 fn ses_2_late_output_is_marked_by_stream_and_given_once() {
-    let mut late = Late::default();
+    let mut late = LateOutput::default();
     late.push(Stream::Err, "e");
     late.push(Stream::Out, "a\n");
     late.push(Stream::Out, "b\n");
@@ -24,7 +24,7 @@ fn ses_2_late_output_is_marked_by_stream_and_given_once() {
 
 #[test]
 fn ses_2_late_output_is_bounded() {
-    let mut late = Late::default();
+    let mut late = LateOutput::default();
     late.push(Stream::Out, &"x".repeat(LATE_BYTES - 1));
     // No character is cut in two.
     late.push(Stream::Out, "é");

@@ -1,10 +1,10 @@
-// What a cell of a session declares at its top is declared for all cells: each declaration becomes
-// an assignment to a name that lives outside of the cell's function. `moved` of an edit says from
-// where on its line was moved.
+// Makes the top-level declarations of a cell visible to all cells: each declaration becomes an
+// assignment to a name outside the cell's function. `moved` of an edit is the position from which
+// its line was moved.
 
 /**
- * Adds the edits and the names; returns the text that does, before everything else, what functions
- * are hoisted for.
+ * Adds edits and names. Returns the text that goes before everything else, because functions are
+ * hoisted.
  */
 export const rewrite = (body, edits, names) => {
   const cell = { edits, names, head: "" };
@@ -29,8 +29,8 @@ export const rewrite = (body, edits, names) => {
   return cell.head;
 };
 
-// `let {a} = b` becomes `void({a} = b);`. A line that begins with `void` continues none before it,
-// and none continues what ends with `;`.
+// `let {a} = b` becomes `void({a} = b);`. A line that starts with `void` does not continue the
+// previous one, and nothing continues after `;`.
 const assign = (cell, node) => {
   const { edits } = cell;
   const word = node.start + node.kind.length;
@@ -46,7 +46,8 @@ const assign = (cell, node) => {
   edits.push({ from: last.end, to: last.end, text: close, moved: last.loc.end });
 };
 
-// A function is there before the cell begins, and calls itself by the name that others can change.
+// A function exists before the cell starts, and calls itself by the shared name, which can be
+// reassigned.
 const hoist = (cell, node) => {
   const { name, end, loc } = node.id;
   cell.names.push(name);
@@ -62,7 +63,7 @@ const assignClass = (cell, node) => {
   cell.edits.push({ from: node.end, to: node.end, text: ";", moved: node.loc.end });
 };
 
-// A `var` inside of a statement is declared at the top, too.
+// A `var` inside a statement is a top-level declaration, too.
 const hoistVars = (cell, node) => {
   if (node === null || node === undefined) return;
   switch (node.type) {
@@ -101,7 +102,7 @@ const hoistVars = (cell, node) => {
   }
 };
 
-// In the head of a loop the word alone is taken away.
+// In the head of a loop only the keyword is removed.
 const uncover = (cell, node) => {
   if (node?.type !== "VariableDeclaration" || node.kind !== "var") return;
   cell.edits.push({ from: node.start, to: node.start + 3, text: "   " });

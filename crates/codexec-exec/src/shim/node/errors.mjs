@@ -1,4 +1,5 @@
-// Errors, as the host is told of them: with the guest's own frames, in the text as it was sent.
+// Errors in the form that the host gets: with the guest's own frames, in positions of the original
+// text.
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { CODE } from "./program.mjs";
@@ -6,7 +7,7 @@ import { define, indexOf, lastIndexOf, max, safely, slice, startsWith, stringify
 
 const MESSAGE_CHARS = 16 << 10;
 const MAX_FRAMES = 20;
-// The places that were moved in the texts of this many cells are remembered.
+// Shifts are remembered for this many cells.
 const MAX_FILES = 1_000;
 const SHIM_DIR = path.dirname(fileURLToPath(import.meta.url)) + "/";
 
@@ -19,12 +20,12 @@ const readText = (object, key) => {
 export const errorsOf = (own) => {
   let workspace = "/";
   let main = CODE;
-  // By file: where text was put in, and how much, in the order of the text.
+  // By file: where text was inserted, and how much, in the order of the text.
   const shifts = { __proto__: null };
   const files = [];
   const importing = { error: undefined, at: undefined };
 
-  // One line for a thrown value: a plain Error is its message, others carry their name.
+  // Describes a thrown value in one line: a plain Error by its message, others with their name.
   const describe = (error) => {
     if (!isObject(error)) return own.wellFormed(typeof error === "string" ? error : own.inspect(error));
     const message = readText(error, "message");
@@ -37,7 +38,7 @@ export const errorsOf = (own) => {
   const workIn = (folder) => {
     workspace = folder;
   };
-  // From now on, this is the text that positions are of.
+  // Sets the file of the main program and its shifts.
   const begin = (file, moved) => {
     main = file;
     shifts[file] = moved;
@@ -48,7 +49,7 @@ export const errorsOf = (own) => {
       files.length -= 1;
     }
   };
-  // This import failed, which stands here.
+  // Records the position of an import that failed.
   const blame = (error, at) => {
     importing.error = error;
     importing.at = at;
@@ -115,7 +116,7 @@ export const errorsOf = (own) => {
     return `{"threw":{"code":"${code}","message":${quoted(message)},"at":${position},"stack":${frames}}}`;
   };
 
-  // What the host is told of an error that nobody caught.
+  // Returns the `threw` frame for an uncaught error.
   const thrownText = (error) => {
     const stack = isObject(error) ? readText(error, "stack") : undefined;
     const frames = stack === undefined ? [] : framesOf(stack);
@@ -130,7 +131,7 @@ export const errorsOf = (own) => {
       at = importing.at;
       text = `at <main> (${main}:${at.line}:${at.column})`;
     }
-    // The code says what kind of error it is; a tool's error need not say it again.
+    // The code already names the kind of a tool's error, so the message does not repeat it.
     const message = (code === undefined ? undefined : readText(error, "message")) ?? describe(error);
     return threwText(code ?? "RUNTIME_ERROR", message, at, text);
   };

@@ -1,7 +1,8 @@
 // The directory that a program works in, and renaming folders in it. The user's directory is an
-// overlay, which is mounted after this process has started, and mounted anew between the cells of a
-// session: a process then stays in the old one until it enters the path again. The kernel refuses to
-// rename a folder of the user's in an overlay (EXDEV), so renaming copies it and deletes the original.
+// overlay. It is mounted after this process has started, and mounted anew between the cells of a
+// session: a process stays in the old mount until it enters the path again. The kernel refuses to
+// rename a folder of the lower layer (EXDEV), so renaming copies the folder and deletes the
+// original.
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import path from "node:path";
@@ -13,26 +14,26 @@ const { chdir, cwd } = process;
 const { rename, renameSync, lstatSync, statSync, mkdtempSync, cpSync, rmSync, rmdirSync } = fs;
 const { rename: renameLater } = fs.promises;
 
-// Node keeps the answer, so that the path is still known when the directory behind it is gone.
+// Node caches the result, so the path is still known when the directory is gone.
 export const rememberDirectory = () => safely(cwd);
 
-// Changes into the current directory again by its path, or into the one that programs start in.
+// Changes into the current directory again by its path, or into the start directory.
 export const enter = (directory) => {
   if (safely(() => (chdir(directory ?? cwd()), true)) !== true) safely(() => chdir(WORK));
 };
 
-// Enters the directory, which was mounted there while this process waited.
+// Enters the directory, which was mounted while this process waited.
 export const startInDirectory = () => {
   enter(WORK);
   if (safely(() => statSync(WORK).dev !== statSync(path.dirname(WORK)).dev) === true) {
-    // Imports of Python programs that this one starts leave nothing in it.
+    // Python programs that this one starts leave no bytecode in it.
     process.env.PYTHONDONTWRITEBYTECODE = "1";
   }
 };
 
 const asPath = (name) => path.resolve(name instanceof URL ? fileURLToPath(name) : `${name}`);
 
-// A folder that would stay in its file system.
+// True for a folder that would stay in its file system.
 const isInOneTree = (from, to) =>
   safely(() => {
     const found = lstatSync(from);
@@ -42,9 +43,9 @@ const isInOneTree = (from, to) =>
 const move = (error, oldPath, newPath) => {
   const [from, to] = error.code === "EXDEV" ? [asPath(oldPath), asPath(newPath)] : [];
   if (from === undefined || to.startsWith(from + path.sep) || !isInOneTree(from, to)) throw error;
-  // As the kernel does it: only an empty folder gives way.
+  // Like the kernel: only an empty folder is replaced.
   if (lstatSync(to, { throwIfNoEntry: false }) !== undefined) rmdirSync(to);
-  // What is new may be renamed, so the folder appears at once, and whole.
+  // A new folder can be renamed, so the result appears at once and complete.
   const aside = mkdtempSync(path.join(path.dirname(to), ".moving-"));
   try {
     const made = path.join(aside, path.basename(to));
@@ -56,7 +57,7 @@ const move = (error, oldPath, newPath) => {
   rmSync(from, { recursive: true });
 };
 
-// Makes folders of the user's renameable, by every way that Node has for it.
+// Makes the user's folders renameable with all of Node's functions.
 export const installFiles = () => {
   fs.renameSync = (oldPath, newPath) => {
     try {

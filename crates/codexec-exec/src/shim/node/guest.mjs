@@ -1,10 +1,10 @@
-// The guest's side for Node.js: waits for one Start frame on descriptor 3, runs its code, and says
-// how it ended; or does so with one cell after the other, see session.mjs. A frame is a length (u32,
-// little endian) and that many bytes of JSON. Started as
+// The guest's side for Node.js: waits for one Start frame on descriptor 3, runs its code, and
+// reports how it ended; or does so with one cell after the other, see session.mjs. A frame is a
+// length (u32, little endian) and that many bytes of JSON. Started as
 //   node --no-warnings --no-force-async-hooks-checks --expose-internals
 //     --experimental-vm-modules --experimental-import-meta-resolve guest.mjs
-// What a guest does to the language's or Node's own objects must not reach the frames: everything
-// is taken before it begins, and nothing here looks a method up on a prototype.
+// Changes that a guest makes to built-in objects must not affect the frames: everything is captured
+// before its code runs, and nothing here looks a method up on a prototype.
 import { createRequire } from "node:module";
 import net from "node:net";
 import path from "node:path";
@@ -32,13 +32,13 @@ const READ_BYTES = 64 << 10;
 const ASK_BYTES = 9 << 20;
 const RESULT_BYTES = 8 << 20;
 const PROGRESS_BYTES = 4 << 10;
-// What was begun and is not awaited gets this long after the value is known.
+// Time for calls that are not awaited, after the result is known.
 const DRAIN_MS = 1_000;
 const STUCK =
   "the code awaits something that nothing will ever settle: no tool call and no timer is left " +
   "that could do it";
 
-// ---- The wire. Reads come from the event loop, or from here when something blocks.
+// ---- The wire. The event loop reads, or this code while a call blocks.
 const pauseCell = new Int32Array(new SharedArrayBuffer(4));
 const { wait: atomicsWait } = Atomics;
 const pause = () => atomicsWait(pauseCell, 0, 0, 1);
@@ -47,23 +47,23 @@ let unread = new Uint8Array(READ_BYTES);
 let start = 0;
 let end = 0;
 const incoming = new Uint8Array(READ_BYTES);
-// Answers by id, and the ids in the order of their arrival.
-const kept = { __proto__: null };
+// Answers by id, and the ids in the order of arrival.
+const answers = { __proto__: null };
 let order = [];
 let nextId = 1;
 let onStart;
 let isWarm = false;
-// For a worker that is kept: what runs its cells.
+// For a session: runs its cells.
 let session;
 
-const gone = () => apply(exit, process, [1]);
+const exitHostGone = () => apply(exit, process, [1]);
 
-const keep = (bytes, count) => {
+const append = (bytes, count) => {
   const room = getLength(unread);
   if (end + count > room) {
     const waiting = end - start;
     if (waiting + count > room) {
-      // The length that a frame announces is made room for at once.
+      // Makes room for the whole frame at once, using the length in its header.
       const wanted = waiting >= HEADER ? lengthAt(start) + HEADER : 0;
       const size = max(wanted, (waiting + count) * 2);
       const larger = new Uint8Array(size);
@@ -82,12 +82,12 @@ const keep = (bytes, count) => {
 const lengthAt = (at) =>
   unread[at] + unread[at + 1] * 0x100 + unread[at + 2] * 0x10000 + unread[at + 3] * 0x1000000;
 
-// Takes every frame that is there. What arrives while something blocks is kept: whose it is, is
-// known when the guest's code pauses.
+// Decodes every complete frame. Answers that arrive while a call blocks are stored; they are
+// delivered when the guest's code pauses.
 const sort = () => {
   while (end - start >= HEADER) {
     const length = lengthAt(start);
-    if (length > MAX_FRAME_BYTES) return gone();
+    if (length > MAX_FRAME_BYTES) return exitHostGone();
     if (end - start < HEADER + length) return;
     const body = decode(decoder, subarray(unread, start + HEADER, start + HEADER + length));
     start += HEADER + length;
@@ -95,18 +95,18 @@ const sort = () => {
     try {
       frame = parse(body);
     } catch {
-      return gone();
+      return exitHostGone();
     }
     if (hasOwn(frame, "answer")) {
       const { id, result } = frame.answer;
-      kept[id] = result;
+      answers[id] = result;
       define(order, order.length, id);
     } else if (session !== undefined && session.take(frame)) {
-      // It is the session's now.
+      // Handled by the session.
     } else if (hasOwn(frame, "start") && onStart !== undefined) {
       onStart(frame.start);
     } else {
-      return gone();
+      return exitHostGone();
     }
   }
   if (getLength(unread) > 1 << 20 && end === start) {
@@ -115,7 +115,7 @@ const sort = () => {
   }
 };
 
-// Never in the middle of the guest's code: what nobody has taken by now, a promise awaits.
+// Resolves the promises of all remaining answers. Never runs in the middle of the guest's code.
 const deliver = () => {
   isDue = false;
   sort();
@@ -123,9 +123,9 @@ const deliver = () => {
   order = [];
   for (let i = 0; i < ids.length; i++) {
     const id = ids[i];
-    if (!(id in kept)) continue;
-    const result = kept[id];
-    delete kept[id];
+    if (!(id in answers)) continue;
+    const result = answers[id];
+    delete answers[id];
     if (session?.answered(id) === false) continue;
     if (hasOwn(result, "Err")) own.refuse(id, result.Err);
     else own.answer(id, result.Ok);
@@ -148,7 +148,7 @@ const socket = new net.Socket({
   onread: {
     buffer: incoming,
     callback: (count) => {
-      keep(incoming, count);
+      append(incoming, count);
       if (isWarm) deliver();
       return true;
     },
@@ -159,8 +159,8 @@ const ref = unbound(socket.ref);
 const unref = unbound(socket.unref);
 const canBlock = typeof handle?.setBlocking === "function";
 const setBlocking = canBlock ? unbound(handle.setBlocking) : undefined;
-socket.on("end", () => gone());
-socket.on("error", () => gone());
+socket.on("end", () => exitHostGone());
+socket.on("error", () => exitHostGone());
 
 const hasPendingCalls = () => (session === undefined ? own.hasPendingCalls() : session.hasPendingCalls());
 
@@ -192,22 +192,22 @@ const probeTimer = setTimeout(() => {}, 0);
 const unrefTimer = unbound(probeTimer.unref);
 clearTimeout(probeTimer);
 
-// Reads what is there; `false` when there is nothing. Blocks only in blocking mode.
+// Reads what is available; returns `false` if nothing is. Blocks only in blocking mode.
 const readNow = () => {
   let count;
   try {
     count = readSync(HOST, blocked, 0, READ_BYTES, null);
   } catch (error) {
     if (error.code === "EAGAIN" || error.code === "EINTR") return false;
-    return gone();
+    return exitHostGone();
   }
-  if (count === 0) return gone();
-  keep(blocked, count);
+  if (count === 0) return exitHostGone();
+  append(blocked, count);
   return true;
 };
 const blocked = new Uint8Array(READ_BYTES);
 
-// After a cell that was stopped while it blocked.
+// Restores non-blocking mode after a cell was interrupted in a blocking call.
 const unblock = () => {
   if (canBlock) setBlocking(handle, false);
 };
@@ -225,7 +225,7 @@ const waitRead = () => {
   }
 };
 
-// Small frames are made in one buffer, kept for all of them.
+// Small frames are built in one shared buffer.
 const outgoing = new Uint8Array(READ_BYTES);
 const progressBytes = new Uint8Array(PROGRESS_BYTES);
 const outgoingBody = subarray(outgoing, HEADER);
@@ -256,15 +256,15 @@ const writeAll = (bytes, length) => {
       at += writeSync(HOST, bytes, at, length - at, null);
     } catch (error) {
       if (error.code === "EINTR") continue;
-      if (error.code !== "EAGAIN") return gone();
-      // While it waits to write it reads: two full buffers must not wait for each other.
+      if (error.code !== "EAGAIN") return exitHostGone();
+      // Reads while waiting to write: two full buffers must not wait for each other.
       if (readNow()) deliverSoon();
       else pause();
     }
   }
 };
 
-// ---- What the prelude of tools asks of us.
+// ---- The functions that the prelude of tools needs.
 const own = {
   __proto__: null,
   stringify,
@@ -279,7 +279,7 @@ const own = {
     String.prototype.toWellFormed === undefined
       ? (text) => replace(text, /\p{Surrogate}/gu, "\ufffd")
       : unbound(String.prototype.toWellFormed),
-  // A stack begins with the error's own text here, and need not tell of our frames.
+  // V8's stacks start with the error's own text; our own frames are removed.
   define: (target, name, value) =>
     define(target, name, name === "stack" ? `${target.name}: ${target.message}\n${ownFrames(value)}` : value),
   describe: (error) => describe(error),
@@ -300,23 +300,23 @@ const native = {
     }
     const id = nextId;
     nextId = (nextId + 1) >>> 0;
-    // What goes on of a cell that was stopped waits for ever.
+    // Calls of a cell that was interrupted are never answered.
     if (session?.isStopped() === true) return id;
     send(`{"ask":{"id":${id},"ask":${text}}}`);
     session?.asked(id);
     hold();
     return id;
   },
-  // Blocks; the others' answers wait their turn.
+  // Blocks until this answer arrives; others are delivered later.
   wait: (id) => {
     sort();
-    while (!(id in kept)) {
+    while (!(id in answers)) {
       session?.check();
       waitRead();
       sort();
     }
-    const result = kept[id];
-    delete kept[id];
+    const result = answers[id];
+    delete answers[id];
     session?.answered(id);
     deliverSoon();
     return hasOwn(result, "Err")
@@ -325,7 +325,7 @@ const native = {
   },
 };
 
-// ---- The guest's code: how it begins, and what came of it.
+// ---- The guest's code: how it starts, and its result.
 const PENDING = 0;
 const RETURNED = 1;
 const OVER = 2;
@@ -334,7 +334,7 @@ let value;
 let isDrained = false;
 const isSettled = () => state !== PENDING;
 
-// Said once, whatever follows.
+// Sends the last frame, once.
 const conclude = (text) => {
   if (state === OVER) return;
   state = OVER;
@@ -346,10 +346,10 @@ const fail = (error) => {
   apply(exit, process, [1]);
 };
 
-// A collection as what it stands for: as JSON it would be empty.
+// Converts a Map or Set, which JSON would write as an empty object.
 const mapForEach = unbound(Map.prototype.forEach);
 const setForEach = unbound(Set.prototype.forEach);
-const plain = (collection) => {
+const toJsonValue = (collection) => {
   if (isSet(collection)) {
     const items = [];
     setForEach(collection, (item) => define(items, items.length, item));
@@ -368,7 +368,7 @@ const resultText = (value) => {
   const serialisation = (message) => threwText("SERIALIZATION_ERROR", message);
   let text;
   try {
-    text = stringify(plain(value));
+    text = stringify(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
   } catch (error) {
     const why = describe(error);
@@ -399,7 +399,7 @@ const finish = (code) => {
   } else if (state === PENDING && code === 0) {
     conclude('{"returned":null}');
   }
-  // Nobody else listens: taking the engine apart would only cost time.
+  // Without other listeners, skips the slow teardown of the engine.
   if (listenerCount(process, "exit") === 1) apply(reallyExit, process, [+(process.exitCode ?? code)]);
 };
 
@@ -425,7 +425,7 @@ const importAll = async (imports) => {
   return namespaces;
 };
 
-// What a code finds out about itself.
+// Returns the object behind `import.meta`.
 const metaOf = (file) => {
   const url = pathToFileURL(file).href;
   return {
@@ -486,8 +486,8 @@ const run = async (job) => {
   if (own.hasPendingCalls()) drain();
 };
 
-// ---- Warm: everything is loaded, and has run once, before there is a job.
-for (const name of ["tools.js", "kept.js"]) {
+// ---- Warm-up: everything is loaded, and has run once, before there is a job.
+for (const name of ["tools.js", "host_functions.js"]) {
   const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
   new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
 }
@@ -498,7 +498,7 @@ process.on("beforeExit", () => {
 });
 process.on("exit", finish);
 process.on("uncaughtException", (error) => {
-  // A guest that listens itself has dealt with it.
+  // A guest with its own listener has handled the error.
   if (listenerCount(process, "uncaughtException") !== 1) return;
   if (session !== undefined) session.uncaught(error);
   else fail(error);
@@ -513,13 +513,13 @@ await load("node:fs");
 onStart = (job) => {
   onStart = undefined;
   startInDirectory();
-  if (job.is_session) keepFor(job);
+  if (job.is_session) openSession(job);
   else run(job);
   rest();
 };
 
-// Cells that come before all is loaded wait in the session's own queue.
-const keepFor = (job) => {
+// Starts a session. Cells that arrive before it is ready wait in its own queue.
+const openSession = (job) => {
   setUp(job);
   session = startSession({
     send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, own,
@@ -528,6 +528,6 @@ const keepFor = (job) => {
   });
 };
 isWarm = true;
-// The host counts memory from here on, and then sends the job.
+// Reports readiness. The host measures memory from here on, and then sends the job.
 writeSync(HOST, "1");
 deliver();

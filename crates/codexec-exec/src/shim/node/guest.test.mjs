@@ -1,4 +1,4 @@
-// The host is played by the test; Node, guest and frames are the real ones. Run: node --test
+// The test plays the host; Node, guest and frames are real. Run: node --test
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
-// The names that cells declare. They are properties of the global object, where code that was
-// compiled before sees them too. A name that Node itself has there is put aside, into an object that
-// hides it from cells: modules go on to see Node's.
+// The names that cells declare. They are properties of the global object, so code that was compiled
+// before sees them, too. A name that Node itself has there goes into a separate object that hides
+// Node's from cells; modules still see Node's.
 import { create, define, defineProperty, hasOwn } from "./taken.mjs";
 
 const { getOwnPropertyNames } = Object;
@@ -19,7 +19,7 @@ export const namesOfSession = () => {
         const name = names[i];
         if (name in shadow) continue;
         if (name in builtin) {
-          // Node's, until the declaration is reached.
+          // Node's value, until the declaration runs.
           shadow[name] = globalThis[name];
           define(shadowed, shadowed.length, name);
         } else if (!hasOwn(globalThis, name)) {
@@ -27,12 +27,12 @@ export const namesOfSession = () => {
         }
       }
     },
-    // What hides globals from this code, if anything does: it makes all names slower.
+    // Returns the object that hides globals, if this code needs it: all names get slower by it.
     shadowFor: (code) => {
       for (let i = 0; i < shadowed.length; i++) if (includes(code, shadowed[i])) return shadow;
       return undefined;
     },
-    // Functions are compiled under another name than they have.
+    // Restores the name of a function that was compiled under another one.
     named: (made, name) => {
       defineProperty(made, "name", { __proto__: null, value: name, writable: false, enumerable: false, configurable: true });
       return made;

@@ -1,12 +1,12 @@
-// Where packages are looked for beside the `node_modules` above whoever asks: those of the session,
-// then those that are there for everybody. What imports is told the same as what requires.
+// Search paths for packages besides the `node_modules` above the importing file: those of the
+// session, then the shared ones. Applies to `import` and `require` alike.
 import module, { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const FOLDERS = ["/box/packages", "/opt/packages"];
 
 export const findPackages = () => {
-  // Node reads them from there, and only once; a guest's own programs are not to find them.
+  // Node reads NODE_PATH once; the guest's child processes must not inherit it.
   const given = process.env.NODE_PATH;
   process.env.NODE_PATH = FOLDERS.map((folder) => `${folder}/node_modules`).join(":");
   module._initPaths?.();
@@ -23,7 +23,7 @@ const loaderOfModules = () => {
   try {
     return createRequire(import.meta.url)("internal/modules/esm/loader").getOrInitializeCascadedLoader();
   } catch {
-    // Another Node: what is required is found, what is imported only above.
+    // A Node with other internals: `require` finds the packages, `import` does not.
     return undefined;
   }
 };
@@ -42,7 +42,7 @@ const withPackages = (resolve) =>
         try {
           return apply(resolve, this, [specifier, BASES[i], ...rest]);
         } catch {
-          // The first error is the one that names who asked.
+          // The first error is thrown, because it names the importing file.
         }
       }
       throw error;

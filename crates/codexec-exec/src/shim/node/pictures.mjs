@@ -19,7 +19,7 @@ const magic = (bytes) => {
 
 const isView = ArrayBuffer.isView;
 
-// `emit`, which sends by `send`.
+// Returns `emit`, which sends with `send`.
 export const emitBy = (own, send) => {
   const imageBytes = (image) => {
     if (isView(image)) return bufferFrom(image.buffer, image.byteOffset, image.byteLength);

@@ -1,17 +1,17 @@
-// From the guest's text to a function. The text is parsed alone, by the parser that Node carries
-// for its own REPL (hence --expose-internals), so no text can close the function that is put
-// around it. All edits leave every other character on its line and, but for the `return` that the
-// last expression gets, in its column.
+// Compiles the guest's text to a function. The text is parsed alone, by the parser that Node ships
+// for its own REPL (hence --expose-internals), so no text can close the function that is wrapped
+// around it. All edits leave every other character on its line and, except for the `return` before
+// the last expression, in its column.
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { rewrite } from "./declarations.mjs";
 
-// The name under which stacks know the guest's code.
+// The file name of the guest's code in stacks.
 export const CODE = "main.mjs";
 
-// What keeps a text from being a program; `line` and `column` count from one.
+// A syntax error; `line` and `column` count from one.
 export class Flaw {
   constructor(message, line, column) {
     this.message = message;
@@ -35,13 +35,13 @@ const loadParser = () => {
   try {
     return createRequire(import.meta.url)("internal/deps/acorn/acorn/dist/acorn").parse;
   } catch {
-    // Another engine's Node: the code runs, with neither static imports nor a last value.
+    // A Node with other internals: the code runs, but without static imports and a last value.
     return undefined;
   }
 };
 const parse = loadParser();
 
-// Modules are looked for from the guest's directory, not from ours.
+// Modules are resolved from the guest's directory, not from ours.
 const defaultLoader = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 const resolveFrom = import.meta.resolve;
 const loadFrom = async (specifier, _script, attributes) => {
@@ -54,13 +54,13 @@ const importModuleDynamically = defaultLoader ?? loadFrom;
 const script = (text, lineOffset, filename = CODE) =>
   new vm.Script(text, { filename, lineOffset, importModuleDynamically }).runInThisContext();
 
-// The guest's own `import(..)`, for its static imports.
+// The guest's own `import(..)`, used for its static imports.
 export const load = script("(specifier, options) => import(specifier, options)", -1);
 
 /**
- * `main` is an async function of `import.meta` and a list of module namespaces, those of
- * `imports`: `{ specifier, options, names, line, column }`. `shifts` tells where, and by how much,
- * the rest of a line was moved to the right.
+ * Compiles a program. `main` is an async function of `import.meta` and a list of module namespaces,
+ * in the order of `imports`: `{ specifier, options, names, line, column }`. `shifts` says where,
+ * and by how much, the rest of a line was moved to the right.
  */
 export const compile = (code) => {
   const { body, head, imports, shifts } = prepare(code, CODE, false);
@@ -69,9 +69,9 @@ export const compile = (code) => {
 };
 
 /**
- * The same for one cell of a session, under this file's name: what it declares at the top is
- * declared for all cells. `names` are these; `makeMain` gives `main`, to which the properties of
- * `shadow` hide globals, if there is one.
+ * Compiles one cell of a session under this file name. Its top-level declarations are shared by all
+ * cells; `names` lists them. `makeMain` returns `main`; the properties of `shadow`, if given, hide
+ * globals from it.
  */
 export const compileCell = (code, file) => {
   const { body, head, imports, shifts, names } = prepare(code, file, true);
@@ -83,7 +83,7 @@ const prepare = (code, file, isCell) => {
   try {
     tree = parse?.(code, PARSING);
   } catch (error) {
-    // What only the engine understands still runs.
+    // Syntax that only the engine knows still runs.
     if (!isBody(code)) throw flawOf(error);
   }
   const text = code.startsWith("#!") ? "//" + code.slice(2) : code;
@@ -92,8 +92,8 @@ const prepare = (code, file, isCell) => {
   return { body: text, head: "", imports: [], shifts: [], names: [] };
 };
 
-// A function that makes the function; a strict one may stand in a `with`, where it sees the names
-// of that object before the globals.
+// Returns a function that makes the main function. A strict function may be inside a `with`
+// statement, which makes it see the names of that object before the globals.
 const wrapped = (body, head, file, isShadowed = false) => {
   const [before, after] = isShadowed ? ["with($shadow){return", "}"] : ["return", ""];
   const first = `(function ($shadow){${before}({"<main>": async function (import_meta, $imports, $named) {"use strict";${head}\n`;
@@ -128,7 +128,7 @@ const engineFlaw = (code, file) => {
   return new Flaw("this is not the body of a function");
 };
 
-// The engine says where in the lines that it puts before the stack.
+// The engine reports the position in the lines before the stack.
 const engineFlawOf = (error, file) => {
   const lines = String(error?.stack).split("\n");
   const line = Number(lines[0].slice(file.length + 1));
@@ -190,7 +190,7 @@ const optionsOf = (attributes) => {
   return { with: given };
 };
 
-// Part of the wrapper's first line: the names of one import declaration.
+// Returns part of the wrapper's first line: the names of one import declaration.
 const bindings = (specifiers, names, index, word) => {
   let text = "";
   for (const { type, local, imported } of specifiers) {
@@ -205,7 +205,7 @@ const bindings = (specifiers, names, index, word) => {
   return text;
 };
 
-// `import.meta` exists in modules only; the new name is as long.
+// `import.meta` exists in modules only; the new name has the same length.
 const renameMeta = (tree, rename) => {
   const waiting = [tree];
   while (waiting.length > 0) {
@@ -220,9 +220,8 @@ const renameMeta = (tree, rename) => {
 
 const UNSEEN = { EmptyStatement: 1, ImportDeclaration: 1 };
 
-// Without a `return`, the value of the last expression is the value of the code. The word stands
-// right before it, for the engine says of unknown names that they stand where their statement
-// begins.
+// Without a `return`, the value of the last expression is the result. The keyword is put directly
+// before the expression, because the engine reports unknown names at the start of their statement.
 const RETURN = "return ";
 const returnLast = (body, edits) => {
   let last = body.length - 1;
@@ -232,7 +231,7 @@ const returnLast = (body, edits) => {
   edits.push({ from: node.start, to: node.start, text: RETURN, moved: node.loc.start });
 };
 
-// What an edit adds, and where, for whoever says where something stands; columns from one.
+// Returns where edits moved text and by how much; columns count from one.
 const shiftsOf = (edits) => {
   const shifts = [];
   for (const { from, to, text, moved } of edits) {

@@ -1,5 +1,5 @@
-// Ending what a cell that was stopped has left: timers, immediates and child processes. They are
-// found by the mark that the storage leaves on everything that is begun while a cell runs.
+// Ends what an interrupted cell has left: timers, immediates and child processes. They are found by
+// the mark that AsyncLocalStorage leaves on everything that is created while a cell runs.
 import { createRequire } from "node:module";
 import { apply, clearTimeout, define, process, safely } from "./taken.mjs";
 
@@ -8,7 +8,7 @@ const timers = safely(() => require("internal/timers"));
 const { internalBinding } = safely(() => require("internal/test/binding")) ?? {};
 const hooks = safely(() => internalBinding("async_wrap"));
 const clock = safely(() => internalBinding("timers"));
-// How many timers keep the process alive.
+// The number of timers that keep the process alive.
 const alive = clock?.timerInfo ?? clock?.timeoutInfo;
 const clearNow = globalThis.clearImmediate;
 const activeHandles = process._getActiveHandles;
@@ -43,16 +43,15 @@ export const quiet = (cells, cell) => {
   });
 };
 
-// Code that is ended from outside leaves Node's stack of callbacks as it is in the middle of one.
-// Node checks that, and gives up, as long as it counts anybody who wants to know of callbacks. It
-// need not count the storage, which works all the same.
+// Code that is terminated from outside leaves Node's callback stack unbalanced. Node checks the
+// stack and aborts while any async hook is counted. AsyncLocalStorage works without being counted.
 export const allowUnbalanced = () => {
   if (hooks === undefined) return;
   hooks.async_hook_fields[hooks.constants.kTotals] = 0;
   hooks.async_hook_fields[hooks.constants.kCheck] = 0;
 };
-// A timer in whose callback it was ended is still counted among those that keep the process alive,
-// and the next one would not be waited for.
+// A timer that was terminated in its callback is still counted among those that keep the process
+// alive, and the next timer would not be waited for.
 export const balance = () => {
   if (hooks !== undefined) hooks.clearAsyncIdStack();
   if (alive === undefined || timers === undefined) return;

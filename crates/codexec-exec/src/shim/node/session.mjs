@@ -1,5 +1,5 @@
-// A session: one cell after the other in the same process. What a cell declares at its top lives on;
-// what it began goes on after it, unless it was stopped.
+// A session: one cell after the other in the same process. Top-level declarations of a cell stay;
+// whatever it started goes on after it, unless it was interrupted.
 import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,17 +13,17 @@ import {
   stringify, unbound,
 } from "./taken.mjs";
 
-// What main thread and watcher share: how many interrupts the main thread has heard of, how many
-// signals the watcher has, and who may end the cell.
-const HEARD = 0;
+// Shared between the main thread and the watcher: the number of interrupts that the main thread has
+// handled, the number of signals that the watcher has received, and who may end the cell.
+const HANDLED = 0;
 const SIGNALS = 1;
 const STATE = 2;
 const IDLE = 0;
 const RUNNING = 1;
 const ENDED_BY_WATCHER = 2;
-// A signal that has not come by now was one with another.
+// A signal that has not arrived by now was merged with another one.
 const LATE_MS = 500;
-// How long the watcher may take to end what it has decided to end.
+// How long the watcher may take to end a cell after it has decided to.
 const WATCHER_MS = 200;
 
 const { load, store, compareExchange, notify, add } = Atomics;
@@ -37,32 +37,32 @@ export const startSession = (guest) => {
   const cellNow = unbound(cells.getStore).bind(undefined, cells);
   const runIn = unbound(cells.run).bind(undefined, cells);
   const names = namesOfSession();
-  // What is counted once the storage is used is counted before the first cell.
+  // Makes Node count the storage before the first cell, not during it.
   runIn(undefined, () => {});
-  // Thrown by `process.exit`, and caught by nobody.
+  // Thrown by `process.exit`, and never caught.
   const EXIT = new Error("the cell has ended by process.exit");
   let current;
-  // THREAT[SES-8]: what a cell has left running knows the number of the next one, and not its key.
-  // It is on no object that a guest can get hold of.
+  // THREAT[SES-8]: code that an earlier cell left running knows the next cell's number, but not its
+  // key. The key is on no object that a guest can reach.
   let currentKey;
   let next;
   let isInterruptDue = false;
   let interruptedAt = 0;
-  // Whose answer it will be, by the id of the call.
+  // The cell that made each call, by the call's id.
   const askers = { __proto__: null };
 
   const ended = (key, ending) => send(`{"cell_ended":{"key":"${key}","ending":${ending}}}`);
 
-  // THREAT[SES-4]: the end of a cell is said once, and of the cell that runs.
+  // THREAT[SES-4]: the end is reported once, and only for the current cell.
   const end = (cell, ending) => {
     if (cell !== current) return;
-    // Whatever runs now, an end that is on its way from outside has to meet this cell.
+    // A termination that the watcher has decided on has to hit this cell, not the next one.
     if (compareExchange(shared, STATE, RUNNING, IDLE) === ENDED_BY_WATCHER) {
       const until = now() + WATCHER_MS;
       while (now() < until);
       store(shared, STATE, IDLE);
     }
-    // It ended because it was told to, in the middle of a call that blocked.
+    // The cell ended because it was interrupted in a blocking call.
     if (isInterruptDue) stop(cell);
     current = undefined;
     clearTimeout(cell.drain);
@@ -71,21 +71,21 @@ export const startSession = (guest) => {
     hold();
   };
 
-  // What is left of it does nothing more that can be seen.
+  // Suppresses all visible effects of what is left of the cell.
   const stop = (cell) => {
     cell.isStopped = true;
     quiet(cells, cell);
   };
 
-  // THREAT[SES-5]: the cell that runs is given up, and with it what it waits for.
+  // THREAT[SES-5]: gives up the current cell and everything that it waits for.
   const interrupt = (cell) => {
     balance();
     stop(cell);
     unblock();
     hold();
     store(shared, STATE, IDLE);
-    // What was ended from outside may have been Node's own: only a loop that still turns says that
-    // the cell has ended.
+    // The watcher may have terminated code of Node itself: only an event loop that still runs may
+    // report the end of the cell.
     setImmediate(() => setTimeout(() => end(cell, INTERRUPTED), 0));
   };
 
@@ -104,13 +104,13 @@ export const startSession = (guest) => {
       const namespaces = program.imports.length === 0 ? undefined : await importAll(program.imports);
       value = await main(meta, namespaces, names.named);
     } catch (error) {
-      // Who stops a cell says how it ended.
+      // An interrupted cell is reported by `interrupt`.
       if (!cell.isStopped) end(cell, errors.thrownText(error));
       return;
     }
     if (cell.isStopped) return;
     if (cell.pending === 0) return conclude(cell, value);
-    // Calls that nobody awaits.
+    // Waits for calls that are not awaited.
     cell.finish = () => conclude(cell, value);
     cell.drain = setTimeout(cell.finish, guest.DRAIN_MS);
   };
@@ -121,8 +121,8 @@ export const startSession = (guest) => {
     currentKey = key;
     // The directory may have been mounted anew since the last cell.
     enter();
-    if (load(shared, SIGNALS) > load(shared, HEARD) || now() > interruptedAt + LATE_MS) {
-      store(shared, HEARD, load(shared, SIGNALS));
+    if (load(shared, SIGNALS) > load(shared, HANDLED) || now() > interruptedAt + LATE_MS) {
+      store(shared, HANDLED, load(shared, SIGNALS));
     }
     store(shared, STATE, RUNNING);
     const name = `cell-${number}.mjs`;
@@ -149,7 +149,7 @@ export const startSession = (guest) => {
     send(`{"output":{"stream":"${name}","text":${stringify(slice(text, 0, LATE_LENGTH))}}}`);
   };
 
-  // ---- What a cell may do to the process.
+  // ---- Restrictions on what a cell may do to the process.
   define(process, "exit", (code) => {
     const cell = cellNow() ?? current;
     const status = +(code ?? process.exitCode ?? 0) & 255;
@@ -164,7 +164,7 @@ export const startSession = (guest) => {
     const write = unbound(stream.write);
     define(stream, "write", (...args) => {
       const cell = cellNow();
-      // THREAT[SES-10]: what an earlier cell has left running does not write as the one that runs.
+      // THREAT[SES-10]: code that an earlier cell left running does not write as the current one.
       const isLate = current !== undefined && cell !== undefined && cell !== current && !cell.isStopped;
       if (isLate) sendLate(name, args[0]);
       else if (cell?.isStopped !== true) return write(stream, ...args);
@@ -173,38 +173,40 @@ export const startSession = (guest) => {
       return true;
     });
   };
-  // Which says by itself whose it is.
+  // Unguarded, because these messages name their cell themselves.
   const complain = unbound(process.stderr.write).bind(undefined, process.stderr);
   guard(process.stdout, "out");
   guard(process.stderr, "err");
 
-  // It must not end the process, also before the watcher is there.
+  // SIGINT must not end the process, not even before the watcher is ready.
   process.on("SIGINT", () => {});
   const watcher = new Worker(fileURLToPath(new URL("watcher.cjs", import.meta.url)), {
-    workerData: { shared, HEARD, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER },
+    workerData: { shared, HANDLED, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER },
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 },
     env: {},
     stdin: false,
   });
-  // Cells wait for it. Without one, the host ends what cannot be interrupted.
+  // Cells wait until the watcher is ready. If it fails, the host kills cells that cannot be
+  // interrupted.
   let isWatched = false;
-  const watched = () => {
+  const startWatched = () => {
     isWatched = true;
     watcher.unref();
     proceed();
   };
-  watcher.on("error", watched);
-  watcher.on("message", (said) => {
-    if (said === "ready") watched();
+  watcher.on("error", startWatched);
+  watcher.on("message", (message) => {
+    if (message === "ready") startWatched();
     else if (current !== undefined && load(shared, STATE) === ENDED_BY_WATCHER) interrupt(current);
   });
 
-  // Never in the middle of the guest's code.
+  // Handles a pending interrupt and starts the next cell. Never runs in the middle of the guest's
+  // code.
   const proceed = () => {
     if (isInterruptDue) {
       isInterruptDue = false;
-      add(shared, HEARD, 1);
-      notify(shared, HEARD);
+      add(shared, HANDLED, 1);
+      notify(shared, HANDLED);
       interruptedAt = now();
       if (current !== undefined && !current.isStopped) interrupt(current);
     }
@@ -216,11 +218,11 @@ export const startSession = (guest) => {
   };
 
   return {
-    // `false` for a frame that is not a session's.
+    // Returns `false` for a frame that is not for a session.
     take: (frame) => {
       if (frame === "interrupt") {
         isInterruptDue = true;
-        // It was too long on its way to begin.
+        // The cell has not started yet.
         if (next !== undefined) next.isStopped = true;
         return true;
       }
@@ -229,7 +231,7 @@ export const startSession = (guest) => {
       return true;
     },
     proceed,
-    // While something blocks.
+    // Called while a call blocks.
     check: () => {
       if (isInterruptDue || cellNow()?.isStopped === true) throw new Error("the cell was stopped");
     },
@@ -246,7 +248,7 @@ export const startSession = (guest) => {
         cell.drain = setTimeout(cell.finish, guest.DRAIN_MS);
       }
     },
-    // `false` if nobody is to hear of it.
+    // Returns `false` if the answer must not be delivered.
     answered: (id) => {
       const cell = askers[id];
       if (cell === undefined) return true;
@@ -256,7 +258,7 @@ export const startSession = (guest) => {
     },
     settled: () => {
       const cell = current;
-      // What the answer is awaited by may ask again.
+      // The code that awaits the answer may make another call.
       if (cell?.finish !== undefined && cell.pending === 0) {
         setImmediate(() => {
           if (cell.pending === 0) cell.finish();

@@ -1,4 +1,4 @@
-// Sessions. The host is played by the test; Node, guest and frames are the real ones.
+// Tests of sessions. The test plays the host; Node, guest and frames are real.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

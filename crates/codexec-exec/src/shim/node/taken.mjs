@@ -1,5 +1,5 @@
-// What is taken before a guest can replace it: nothing of ours looks a method up on a prototype,
-// or a name up in a module, once a guest's code has run.
+// Built-in functions, captured before a guest can replace them: after a guest's code has run, our
+// own code looks up no method on a prototype and no name in a module.
 import fs from "node:fs";
 import util from "node:util";
 
@@ -37,7 +37,7 @@ export const encoder = new TextEncoder();
 export const define = (target, name, value) =>
   defineProperty(target, name, { __proto__: null, value, writable: true, configurable: true, enumerable: false });
 
-// What a read says, or `undefined` where it throws.
+// Returns the result, or `undefined` if the function throws.
 export const safely = (read) => {
   try {
     return read();

@@ -1,4 +1,4 @@
-// What the tests of the guest have of a host.
+// The parts of a host that the tests need.
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 
@@ -18,7 +18,7 @@ export const frame = (value) => {
   return Buffer.concat([header, body]);
 };
 
-// A guest says with one byte that it waits for code; frames follow.
+// A guest reports with one byte that it is ready; frames follow.
 export const framesOnly = () => {
   let isReady = false;
   return (data) => {

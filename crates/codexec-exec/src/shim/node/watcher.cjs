@@ -1,25 +1,25 @@
-// A thread that stops the main one: code that computes reads no socket and runs no handler, so
-// somebody else has to hear the signal, and to end what runs. See session.mjs for `shared`.
+// A thread that interrupts the main one: code that computes reads no socket and runs no handler, so
+// another thread has to receive the signal and terminate the code. See session.mjs for `shared`.
 const { parentPort, workerData } = require("node:worker_threads");
 const inspector = require("node:inspector");
 const { internalBinding } = require("internal/test/binding");
 const { Signal } = internalBinding("signal_wrap");
 
-const { shared, HEARD, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER } = workerData;
+const { shared, HANDLED, SIGNALS, STATE, RUNNING, ENDED_BY_WATCHER } = workerData;
 const SIGINT = 2;
-// The main thread hears of an interrupt by itself if it does nothing else.
+// A main thread that is idle handles the interrupt within this time.
 const PATIENCE_MS = 30;
 
 const signal = new Signal();
 signal.onsignal = () => {
   const count = Atomics.add(shared, SIGNALS, 1) + 1;
   const until = Date.now() + PATIENCE_MS;
-  let heard = Atomics.load(shared, HEARD);
-  while (heard < count && Date.now() < until) {
-    Atomics.wait(shared, HEARD, heard, 5);
-    heard = Atomics.load(shared, HEARD);
+  let handled = Atomics.load(shared, HANDLED);
+  while (handled < count && Date.now() < until) {
+    Atomics.wait(shared, HANDLED, handled, 5);
+    handled = Atomics.load(shared, HANDLED);
   }
-  if (heard >= count || Atomics.compareExchange(shared, STATE, RUNNING, ENDED_BY_WATCHER) !== RUNNING) return;
+  if (handled >= count || Atomics.compareExchange(shared, STATE, RUNNING, ENDED_BY_WATCHER) !== RUNNING) return;
   const session = new inspector.Session();
   session.connectToMainThread();
   session.post("Runtime.terminateExecution", () => {

@@ -1,7 +1,8 @@
-"""Whose output it is: that of the cell that runs, or of what an earlier one has left running.
+"""Separates the output of the current cell from that of code which earlier cells left running.
 
-THREAT[SES-10]: every cell has its own pipes, so what other processes write to those of earlier
-cells comes out apart. Threads and tasks share the process; they are told apart where they print.
+THREAT[SES-10]: every cell has its own pipes, so other processes that write to the pipes of earlier
+cells are separated by that. Threads and tasks share the process; they are told apart when they
+print.
 """
 
 import os
@@ -16,7 +17,7 @@ _threads = threading._active
 class Attribution:
     def __init__(self, streams):
         self._number = 0
-        # Tasks and callbacks have the number of the cell that has begun them, threads none.
+        # Tasks and callbacks carry the number of the cell that started them, threads carry none.
         self._cell = ContextVar("codexec_cell", default=None)
         self._older_threads = frozenset()
         self._main = get_ident()
@@ -24,7 +25,7 @@ class Attribution:
             self._guard(stream, _dup(fd))
 
     def begin(self, number, fds):
-        """A cell begins, with these as its output and error."""
+        """Starts a cell with these descriptors as its stdout and stderr."""
         self._number = number
         self._cell.set(number)
         if len(_threads) > 1:
@@ -49,7 +50,7 @@ class Attribution:
             if not self._is_late():
                 return write(text)
             if not isinstance(text, str):
-                return write(text)  # Which says what is wrong with it.
+                return write(text)  # Raises the usual TypeError.
             _write_all(late_fd, text.encode("utf-8", "backslashreplace"))
             return len(text)
 

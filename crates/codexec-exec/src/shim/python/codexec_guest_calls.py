@@ -1,7 +1,7 @@
-"""Tool calls under way, and how they fail.
+"""Pending tool calls, and how they fail.
 
-A `Call` is safe to await, and to wait for with `.result()`, from any thread and any event loop, as
-often as one likes; the wire's one lock guards it.
+A `Call` can be awaited, or waited for with `.result()`, from any thread and any event loop, any
+number of times; the wire's lock guards it.
 """
 
 from asyncio import _get_running_loop as running_loop
@@ -22,7 +22,7 @@ class ToolError(Exception):
         self.tool = tool
 
 
-# The guest finds it there, and so does pickle; tracebacks show the bare name.
+# Guests and pickle find the class there; tracebacks show the bare name.
 ToolError.__module__ = "__main__"
 
 
@@ -95,13 +95,13 @@ class Call:
             future = loop.create_future()
             self._futures.append(future)
             self._wire.attach(loop)
-            # It may have been settled by another thread before the future was in the list.
+            # Another thread may have settled the call before the future was in the list.
             if self._result is not None:
                 _wake(future)
             yield from future
         return self.result()
 
-    # A coroutine to asyncio too, so that `asyncio.create_task` and `asyncio.run` take a call.
+    # Also a coroutine, so that `asyncio.create_task` and `asyncio.run` accept a call.
     def send(self, value):
         if self._steps is None:
             self._steps = self.__await__()

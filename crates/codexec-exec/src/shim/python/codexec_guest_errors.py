@@ -1,4 +1,4 @@
-"""How an error that the program did not catch is told: in the program's own lines only."""
+"""Describes uncaught errors, with the program's own lines only."""
 
 import linecache
 import sys
@@ -26,7 +26,7 @@ _recursion_limit = sys.getrecursionlimit
 
 
 def cell_file(number):
-    """What stands for a file's name in a session."""
+    """Returns the file name of a session's cell."""
     return f"<cell {number}>"
 
 
@@ -35,28 +35,28 @@ def remember_source(code, file=FILE):
     linecache.cache[file] = (len(code), None, lines, file)
 
 
-def thrown(error, code, file=FILE):
-    """The fields of a `threw` frame, for an error of the running program."""
+def describe_error(error, code, file=FILE):
+    """Returns the fields of a `threw` frame, for an error of the running program."""
     _set_recursion_limit(max(_recursion_limit(), 1000))
     details = {"code": _code_of(error), "message": _message_of(error), "at": None, "stack": None}
     try:
-        # The program may have emptied it.
+        # The program may have cleared the cache.
         remember_source(code, file)
         summary = TracebackException.from_exception(error, limit=-MAX_FRAMES)
         _keep_own_frames(summary, set())
         details["at"] = _place_of(summary, file)
         details["stack"] = _cut("".join(summary.format()).rstrip("\n"), MAX_STACK_CHARS)
     except Exception:
-        pass  # Then the message alone must do.
+        pass  # The message alone is reported then.
     return details
 
 
-def not_compiled(error, code, file=FILE):
-    """The same for code that could not even be compiled."""
+def describe_compile_error(error, code, file=FILE):
+    """Returns the fields of a `threw` frame, for code that could not be compiled."""
     remember_source(code, file)
     details = {"code": "SYNTAX_ERROR", "message": _message_of(error), "at": None, "stack": None}
     if isinstance(error, (MemoryError, RecursionError)):
-        # What Python's parser says when its own stack is full.
+        # This is how Python's parser reports that its own stack is full.
         details["message"] = "SyntaxError: the code is nested too deeply to be compiled"
     if isinstance(error, SyntaxError):
         text = error.msg

@@ -1,9 +1,9 @@
 """The directory that a program works in, and renaming folders in it.
 
-The user's directory is an overlay, which is mounted after this process has started, and mounted
-anew between the cells of a session: a process then stays in the old one until it enters the path
-again. The kernel refuses to rename a folder of the user's in an overlay (EXDEV), so renaming copies
-the folder and deletes the original.
+The user's directory is an overlay. It is mounted after this process has started, and mounted anew
+between the cells of a session: a process stays in the old mount until it enters the path again. The
+kernel refuses to rename a folder of the lower layer (EXDEV), so renaming copies the folder and
+deletes the original.
 """
 
 import errno
@@ -20,19 +20,19 @@ _rename, _replace = os.rename, os.replace
 
 
 def start():
-    """Enters the directory, which was mounted there while this process waited."""
+    """Enters the directory, which was mounted while this process waited."""
     enter()
     try:
         is_users = os.stat(WORK).st_dev != os.stat(os.path.dirname(WORK)).st_dev
     except OSError:
         return
     if is_users:
-        # Imports of programs that this one starts leave nothing in it; our own never do.
+        # Child processes leave no bytecode in it; our own imports never do.
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
 def enter(directory=WORK):
-    """Changes into a directory by its path, or into the one that programs start in."""
+    """Changes into a directory by its path, or else into the start directory."""
     for path in (directory, WORK):
         try:
             return _chdir(path)
@@ -48,9 +48,9 @@ def current_directory():
 
 
 def install():
-    """Makes folders of the user's renameable, by every way that Python has for it."""
+    """Makes the user's folders renameable with all of Python's functions."""
     os.rename, os.replace = _falling_back(_rename), _falling_back(_replace)
-    # Until Python 3.9, `pathlib` has taken the functions before us.
+    # Until Python 3.9, `pathlib` has captured the functions before us.
     accessor = getattr(pathlib, "_NormalAccessor", None)
     if accessor is not None and hasattr(accessor, "rename"):
         accessor.rename, accessor.replace = staticmethod(os.rename), staticmethod(os.replace)
@@ -72,7 +72,7 @@ def _falling_back(rename):
 
 
 def _is_in_one_tree(src, dst):
-    """Whether this is a folder that would stay in its file system."""
+    """True if this is a folder that would stay in its file system."""
     try:
         found = os.lstat(src)
         above = os.stat(os.path.dirname(os.path.abspath(os.fsdecode(dst))))
@@ -86,9 +86,9 @@ def _move(src, dst):
     if dst.startswith(src + os.sep):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), src, None, dst)
     if os.path.lexists(dst):
-        # As the kernel does it: only an empty folder gives way.
+        # Like the kernel: only an empty folder is replaced.
         os.rmdir(dst)
-    # What is new may be renamed, so the folder appears at once, and whole.
+    # A new folder can be renamed, so the result appears at once and complete.
     aside = tempfile.mkdtemp(prefix=".moving-", dir=os.path.dirname(dst))
     try:
         made = os.path.join(aside, os.path.basename(dst))

@@ -1,4 +1,4 @@
-"""What happens when the program imports certain modules."""
+"""Import hooks for certain modules."""
 
 import importlib.util
 import os
@@ -19,7 +19,7 @@ PACKAGES = "/box/packages/python"
 
 
 class AfterImport:
-    """Does something to a module right after its first import."""
+    """Runs an action on a module right after its first import."""
 
     def __init__(self, actions):
         self._actions = actions
@@ -49,7 +49,7 @@ class AfterImport:
 
 
 class BackendFinder:
-    """Makes our matplotlib backend when matplotlib asks for it, and not before."""
+    """Creates our matplotlib backend on the first import."""
 
     def __init__(self, fill):
         self._fill = fill
@@ -65,8 +65,8 @@ class BackendFinder:
 
 
 class JustWritten:
-    """Asked last: finds modules that the program has only just written. Python's own finder trusts
-    a directory's time stamp, which writes within a few milliseconds share."""
+    """The last finder: finds modules that the program has only just written. Python's own finder
+    relies on a directory's timestamp, which does not change within a few milliseconds."""
 
     _loaders = (
         (ExtensionFileLoader, EXTENSION_SUFFIXES),
@@ -85,20 +85,20 @@ class JustWritten:
 
 
 def add_packages():
-    """Finds the packages of this session, or of this execution: before other packages, so that it
-    has its own versions, and behind the standard library, so that no package can be taken for a
-    part of it."""
+    """Adds the packages of this session or execution to the path: before other packages, so that
+    their versions win, and after the standard library, so that no package can replace a part of it.
+    """
     path = sys.path
     if PACKAGES not in path:
         names = ("site-packages", "dist-packages")
         others = (at for at, folder in enumerate(path) if os.path.basename(folder) in names)
         path.insert(next(others, len(path)), PACKAGES)
-    # It may have been looked for when it was not there yet.
+    # The import system may have cached that the directory is missing.
     sys.path_importer_cache.pop(PACKAGES, None)
 
 
 def attempt(action, module):
-    """A version of the module that we do not know is no reason to fail its import."""
+    """Runs the action; an unknown version of the module must not make its import fail."""
     try:
         action(module)
     except Exception:
@@ -123,7 +123,7 @@ def headless_matplotlib(matplotlib):
 
 
 def forking_multiprocessing(context):
-    # Since 3.14 children start afresh and read the main program's file; ours has none.
+    # Since 3.14 children start afresh and read the main program's file, which does not exist here.
     default = context._default_context
     if default._actual_context is None:
         default._default_context = context._concrete_contexts["fork"]

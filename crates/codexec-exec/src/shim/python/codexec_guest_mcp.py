@@ -15,7 +15,7 @@ from codexec_guest_wire import encode_json
 
 NAME = "mcp"
 OURS = ("runtime", "servers")
-# What the import system looks for, and what a package says of itself.
+# Attributes that the import system reads, and attributes that describe a package.
 OF_SPEC = frozenset(("__spec__", "__loader__", "__path__", "__file__", "__cached__"))
 OF_PACKAGE = frozenset(("__all__", "__version__"))
 
@@ -31,7 +31,7 @@ class Package(ModuleType):
     def __getattr__(self, name):
         if name in OURS:
             return import_module(f"{NAME}.{name}")
-        # Libraries look for all kinds of these on every module there is.
+        # Libraries probe every module for many such attributes.
         if name.startswith("__") and name not in OF_SPEC and name not in OF_PACKAGE:
             raise AttributeError(name)
         with _lock:
@@ -59,7 +59,7 @@ class Package(ModuleType):
         if spec.has_location:
             found["__file__"] = spec.origin
         self.__dict__.update(found)
-        # A module that is no package is a file of the program's own, and does what it does.
+        # A module that is not a package is a file of the program, and runs as usual.
         if (is_run or places is None) and not _is_real_run and hasattr(spec.loader, "exec_module"):
             _is_real_run = True
             try:
@@ -70,7 +70,7 @@ class Package(ModuleType):
 
 
 class Finder:
-    """Asked last: the real package's own modules come first."""
+    """The last finder: modules of the real package come first."""
 
     def find_spec(self, name, path=None, target=None):
         if not name.startswith(NAME + "."):
@@ -98,12 +98,12 @@ class Loader:
 
 
 def install():
-    """Once, before any program runs."""
+    """Installs the finder, once, before any program runs."""
     global _is_real_run
     sys.meta_path.append(Finder())
     package = sys.modules.get(NAME)
     if package is not None:
-        # It was preloaded.
+        # The real package was preloaded.
         package.__class__ = Package
         _is_real_run = True
         return
@@ -114,7 +114,7 @@ def install():
 
 
 def connect(wire, tools):
-    """What a program's imports are made from. Gives the package."""
+    """Sets the objects that the modules are made from. Returns the package."""
     global _wire, _tools
     _wire, _tools = wire, tools
     return sys.modules[NAME]

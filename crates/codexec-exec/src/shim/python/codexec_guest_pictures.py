@@ -16,7 +16,7 @@ _data_url = re.compile(r"data:image/[a-z]+;base64,", re.IGNORECASE)
 
 
 def mime_of(data):
-    """The type of a picture by its first bytes, or None."""
+    """Returns the MIME type of a picture by its first bytes, or None."""
     if data[:8] == b"\x89PNG\r\n\x1a\n":
         return "image/png"
     if data[:3] == b"\xff\xd8\xff":
@@ -33,8 +33,8 @@ def _png_size(data):
 
 
 def _module_class(module, name):
-    # Never imported for this: a module that is not loaded has no instances. An empty tuple is
-    # a class that nothing is an instance of.
+    # Nothing is imported for this: a module that is not loaded has no instances. An empty tuple is
+    # a class without instances.
     return getattr(sys.modules.get(module), name, ())
 
 
@@ -82,7 +82,7 @@ class Pictures:
         self._figures = []
 
     def show_if_picture(self, value):
-        """Sends what is a picture, a figure only once, and gives the words for it; else None."""
+        """Sends a picture (a figure only once) and returns a text for it; None for other values."""
         figure = _figure_of(value)
         if figure is not None:
             return self._show_figure(figure)
@@ -112,7 +112,7 @@ class Pictures:
                 print(value)
 
     def show_open_figures(self):
-        """All of pyplot's figures that have not been shown."""
+        """Shows all open pyplot figures that have not been shown."""
         pylab = sys.modules.get("matplotlib._pylab_helpers")
         for manager in pylab.Gcf.get_all_fig_managers() if pylab else ():
             try:
@@ -121,7 +121,7 @@ class Pictures:
                 self._note(f"a figure could not be drawn: {type(error).__name__}: {error}")
 
     def finish_cell(self):
-        """Shows what is open, and closes it: the next cell draws its own."""
+        """Shows the open figures and closes them: the next cell draws its own."""
         try:
             self.finish()
             pylab = sys.modules.get("matplotlib._pylab_helpers")
@@ -191,7 +191,7 @@ class Pictures:
 
 
 def fill_backend(module, pictures):
-    """Makes `module` a matplotlib backend: Agg, whose `show` sends the figures away."""
+    """Makes `module` a matplotlib backend: Agg with a `show` that sends the figures to the host."""
     from matplotlib._pylab_helpers import Gcf
     from matplotlib.backend_bases import FigureManagerBase
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -200,7 +200,7 @@ def fill_backend(module, pictures):
         @classmethod
         def pyplot_show(cls, *_, **__):
             pictures().show_open_figures()
-            # As when a window is closed: what is drawn next belongs to a new figure.
+            # Like closing a window: the next drawing belongs to a new figure.
             Gcf.destroy_all()
 
         def show(self):

@@ -1,4 +1,4 @@
-"""How code is compiled and run, once or cell by cell, and what is said when it ends."""
+"""Compiles and runs code, once or cell by cell, and writes notes about it."""
 
 import ast
 import asyncio
@@ -17,8 +17,8 @@ _eval = eval
 _is_awaitable = inspect.isawaitable
 
 
-def compiled(source, file=FILE):
-    """The program as code that leaves its last expression's value under the name RESULT."""
+def compile_code(source, file=FILE):
+    """Compiles the program, so that it stores its last expression's value under the name RESULT."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = _compile(source, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
     if tree.body and isinstance(tree.body[-1], ast.Expr):
@@ -29,7 +29,7 @@ def compiled(source, file=FILE):
 
 
 def value_of(code, namespace, run_async=asyncio.run):
-    # Under a loop only where the program awaits: else its own `asyncio.run` must work.
+    # Runs in a loop only if the program awaits: otherwise its own `asyncio.run` must work.
     if code.co_flags & inspect.CO_COROUTINE:
         return run_async(_awaited_value(code, namespace))
     _eval(code, namespace)
@@ -67,7 +67,7 @@ def flush_current():
 
 
 def complain(wire):
-    """Tells of calls that failed and that nobody has looked at."""
+    """Reports failed calls whose result was never requested."""
     failures, wire.unseen_failures = wire.unseen_failures, []
     for call in failures:
         complaint = call.complaint()

@@ -1,7 +1,7 @@
 """`mcp.runtime`: what a program can find out about servers before it calls them.
 
-Every function is there twice: one is awaited, and the other, whose name ends in `_sync`, waits.
-Both see every server that the user has, also those that the program may not call.
+Every function exists twice: one is awaited, and the other, whose name ends in `_sync`, blocks. Both
+see every server that the user has, also those that the program may not call.
 """
 
 import functools
@@ -28,7 +28,7 @@ SUMMARY = (
 
 
 def identifier(name):
-    """A name of Python for a server or a tool."""
+    """Returns a valid Python name for a server or a tool."""
     text = alias_of(name) or "_"
     if text[0].isdigit():
         return f"_{text}"
@@ -36,7 +36,7 @@ def identifier(name):
 
 
 def _sync(function):
-    """Goes through a generator of calls and waits for each."""
+    """Makes a function that runs a generator of calls and blocks for each."""
 
     @functools.wraps(function)
     def waits(*args, **named):
@@ -56,7 +56,7 @@ def _sync(function):
 
 
 def _async(function):
-    """The same, awaiting each."""
+    """Makes a function that runs a generator of calls and awaits each."""
 
     @functools.wraps(function)
     async def awaits(*args, **named):
@@ -112,7 +112,7 @@ def _metadata(tool):
 
 
 class Asking:
-    """The questions, as generators of calls."""
+    """The queries, as generators of calls."""
 
     def __init__(self, wire, loaded):
         self._wire = wire
@@ -130,7 +130,7 @@ class Asking:
         ask = encode_json({"search": {**search, "detail": detail}})
         found = yield Call(self._wire, ask, f"list_tools({server!r:.100})")
         if not found:
-            # Where there is nothing because something is wrong, this says what.
+            # If the list is empty because of a problem, this call raises the reason.
             ask = encode_json({"tool_names": {"server": server}})
             yield Call(self._wire, ask, f"list_tools({server!r:.100})")
         return found
@@ -153,7 +153,7 @@ class Asking:
         for one in found:
             if wanted in (one["tool"].lower(), identifier(one["tool"]).lower()):
                 return [_entry(one, detail)]
-        # The host knows which one was meant.
+        # The host resolves other spellings.
         ask = encode_json({"schema": {"name": f"{server}.{tool}"}})
         one = yield Call(self._wire, ask, f"query_tool_docs({server!r:.100}, {tool!r:.100})")
         return [_entry(one, detail)]
@@ -173,7 +173,7 @@ class Asking:
             try:
                 about.append((yield from self.describe(name)))
             except ToolError as error:
-                # One that cannot be reached does not hide the others.
+                # A server that cannot be reached does not hide the others.
                 empty = {"name": name, "alias": identifier(name), "tools": []}
                 about.append({**empty, "error": error.message})
         return tuple(about)
@@ -187,7 +187,7 @@ def runtime(wire, loaded):
     @functools.wraps(asking.docs)
     async def query_tool_docs(server, tool=None, detail="summary"):
         docs = await awaited_docs(server, tool, detail)
-        # One that was asked for by name is not in a list here, and is one in the waiting twin.
+        # With a tool name, this one returns the entry itself; the blocking variant returns a list.
         return docs if tool is None else docs[0]
 
     def call_tool(server, tool, args=None, /, **named):

@@ -1,8 +1,8 @@
-"""A session: cells in one namespace and one event loop, until the host is gone.
+"""A session: runs cells in one namespace and one event loop, until the host is gone.
 
-A cell is stopped by SIGINT, which raises KeyboardInterrupt in the code that runs. Where that would
-tear something of ours (a frame half sent, the event loop between two steps) it is put off to the
-next place where it does not. A signal that comes when no cell runs means none.
+A cell is interrupted by SIGINT, which raises KeyboardInterrupt in the running code. Where that
+would break something of ours (a frame half sent, the event loop between two steps), it is deferred
+to the next safe place. A signal that arrives before the next cell does is ignored.
 """
 
 import asyncio
@@ -12,12 +12,18 @@ import selectors
 import sys
 from _signal import SIGINT, signal
 from codexec_guest_attributed import Attribution
-from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
+from codexec_guest_errors import (
+    FILE,
+    cell_file,
+    describe_compile_error,
+    describe_error,
+    remember_source,
+)
 from codexec_guest_files import WORK, current_directory, enter
 from codexec_guest_imports import add_packages
 from codexec_guest_running import (
     attempt,
-    compiled,
+    compile_code,
     complain,
     exit_status,
     flush_current,
@@ -36,7 +42,7 @@ _set_event_loop = asyncio.set_event_loop
 _running_loop = asyncio._get_running_loop
 _loop_files = (os.path.dirname(asyncio.__file__) + os.sep, selectors.__file__)
 _step_of_loop = asyncio.BaseEventLoop._run_once.__code__
-# An exception here is one in the code that waits.
+# An exception raised here is raised in the code that waits.
 _may_raise = (Wire._poll.__code__, Wire._take_turns.__code__)
 _wire_file = Wire._poll.__code__.co_filename
 
@@ -55,11 +61,11 @@ class Session:
         self._is_running = False
         self._is_stopped = False
         self._directory = WORK
-        # Given back when memory has run out, so that the error can be told.
+        # Freed when memory has run out, so that the error can be reported.
         self._ballast = bytes(1 << 20)
 
     def run(self):
-        """Runs cells until there are no more."""
+        """Runs cells until the host is gone."""
         add_packages()
         self._open_loop()
         while True:
@@ -68,8 +74,8 @@ class Session:
                 return 0
             # The directory may have been mounted anew since the last cell.
             enter(self._directory)
-            # THREAT[SES-8]: what a cell has left running knows the number of the next one, and not
-            # its key.
+            # THREAT[SES-8]: code that an earlier cell left running knows the next cell's number,
+            # but not its key.
             key = cell.pop("key")
             ending = self._run_cell(cell)
             self._directory = current_directory()
@@ -81,7 +87,7 @@ class Session:
             loop = self._loop
             if loop.is_closed() or not _all_tasks(loop):
                 return wire.read_cell()
-            # Tasks that were begun go on while nobody sends anything.
+            # Tasks of earlier cells go on between two cells.
             try:
                 self._run_async(self._await_cell(loop))
             except BaseException as error:
@@ -100,13 +106,13 @@ class Session:
             wire.on_cell = None
 
     def _run_cell(self, cell):
-        """Gives how it ended, as JSON."""
+        """Returns the ending of the cell as JSON."""
         source, file = cell["code"], cell_file(cell["number"])
         self._set_up(cell)
         try:
-            code = compiled(source, file)
+            code = compile_code(source, file)
         except Exception as error:
-            return _threw(not_compiled(error, source, file))
+            return _threw(describe_compile_error(error, source, file))
         remember_source(source, file)
         ending = self._ending(lambda: self._returned(code), source, file)
         ending = self._ending(self._finish, source, file) or ending
@@ -118,38 +124,39 @@ class Session:
         return '"interrupted"' if self._is_stopped else ending
 
     def _set_up(self, cell):
-        # What is half written was written by somebody else.
+        # Text that is still buffered was written by an earlier cell.
         attempt(flush_current)
         self._attribution.begin(cell["number"], self._wire.take_streams())
-        # A variable that the program has made its own is not taken from it, unless it is given.
+        # A variable that the program has assigned itself is replaced only by an explicit input.
         if cell["input"] is not None or self._namespace.get("input") is self._given:
             self._namespace["input"] = self._given = cell["input"]
         sys.argv[:] = [FILE, *cell["args"]]
         if sys.stdin is not None and sys.stdin.closed:
-            # As `exit()` leaves it.
+            # `exit()` closes it.
             sys.stdin = open(0, encoding="utf-8", errors="replace", closefd=False)
-        # Packages may have come since the last cell.
+        # Packages may have been installed since the last cell.
         _invalidate_caches()
         self._open_loop()
         self._is_stopped = self._wire.is_interrupted = False
         self._older_tasks = _all_tasks(self._loop)
         signal(SIGINT, self._on_interrupt)
-        # It may be told to stop already.
+        # The cell may have been interrupted already.
         self._wire.take_in()
 
     def _ending(self, step, source, file):
-        """Does a step that runs code of the program's, and may be interrupted."""
+        """Runs a step with code of the program, which may be interrupted."""
         try:
             try:
                 self._is_running = True
                 if self._wire.was_signalled:
-                    # Since the cell came, and before it ran.
+                    # Interrupted after the cell arrived and before it ran.
                     self._is_stopped, self._wire.was_signalled = True, False
                     raise KeyboardInterrupt
                 return step()
             finally:
                 self._is_running = False
-                # It was in the wire when the step was done, and must not be raised after it.
+                # The interrupt came in the wire just before the step ended, and must not be raised
+                # later.
                 self._wire.is_interrupted = False
         except SystemExit as error:
             self._is_running = False
@@ -159,7 +166,7 @@ class Session:
         except BaseException as error:
             self._is_running = False
             self._ballast = None
-            details = thrown(error, source, file)
+            details = describe_error(error, source, file)
             self._ballast = bytes(1 << 20)
             return _threw(details)
 
@@ -169,12 +176,12 @@ class Session:
 
     def _finish(self):
         self._pictures.finish_cell()
-        # Who was told to stop has no time left for it.
+        # A cell that was interrupted has no time left to wait.
         self._wire.drain_main(0 if self._is_stopped else SECONDS_TO_DRAIN)
         complain(self._wire)
 
     def _forget_cell(self):
-        """What a cell that was stopped has begun ends with it."""
+        """Ends everything that an interrupted cell has started."""
         self._wire.forget_main()
         if self._loop.is_closed():
             return
@@ -185,7 +192,7 @@ class Session:
             _quietly(lambda: self._loop.run_until_complete(_all_done(tasks)))
 
     def _open_loop(self):
-        # A program may close it, and `asyncio.run` leaves none behind.
+        # A program may close the loop, and `asyncio.run` leaves none behind.
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
         _set_event_loop(self._loop)
@@ -196,8 +203,8 @@ class Session:
         try:
             return loop.run_until_complete(task)
         finally:
-            # Something may have ended the loop and not the task: an interrupt, or `sys.exit()` in
-            # another task, and with it all that awaits that one.
+            # The loop may have ended without the task: by an interrupt, or by `sys.exit()` in
+            # another task, which also ends everything that awaits that task.
             while not task.done():
                 task.cancel()
                 _quietly(lambda: loop.run_until_complete(task))
@@ -210,7 +217,7 @@ class Session:
             self._wire.was_signalled = True
             return
         self._is_stopped = True
-        # In a loop of the program's own, it is for the program to clean up.
+        # In an event loop of the program's own, the program has to clean up.
         if self._task is not None and _running_loop() is self._loop and _is_between_steps(frame):
             self._loop.call_soon_threadsafe(self._task.cancel)
         elif _is_in_wire(frame):
@@ -241,7 +248,7 @@ def _quietly(step):
 
 
 def _is_between_steps(frame):
-    """Whether it is the event loop itself that runs or waits, and nothing that it has called."""
+    """True if the event loop itself runs or waits, and nothing that it has called."""
     while frame is not None and frame.f_code.co_filename.startswith(_loop_files):
         if frame.f_code is _step_of_loop:
             return True
@@ -250,7 +257,7 @@ def _is_between_steps(frame):
 
 
 def _is_in_wire(frame):
-    """Whether frames are being read or written, so that an exception would lose half of one."""
+    """True if a frame is being read or written, so that an exception would lose half of it."""
     while frame is not None and frame.f_code.co_filename != _wire_file:
         if frame.f_code.co_filename.startswith(("<cell ", FILE)):
             return False

@@ -1,17 +1,17 @@
-"""The guest's way to tools. Names and arguments become JSON here, and only the host judges them."""
+"""The guest's access to tools. Names and arguments become JSON here; only the host checks them."""
 
 import re
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
-from codexec_guest_kept import kept
-from codexec_guest_values import plain
+from codexec_guest_host_functions import host_groups
+from codexec_guest_values import simplify_argument
 from codexec_guest_wire import Encoder, encode_json, utf8
 
 MAX_ARGS_BYTES = 8 << 20
 MAX_BATCH = 100
 MAX_PARALLEL = 32
 
-_encode_args = Encoder(default=plain).encode
+_encode_args = Encoder(default=simplify_argument).encode
 _not_in_names = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -55,7 +55,7 @@ def _args(args, named, target):
     except (TypeError, ValueError, RecursionError) as error:
         why = f"the arguments of {target} cannot be written as JSON: {error}"
         raise ToolError(why, "INVALID_ARGS") from None
-    # Only a long text is worth measuring: a character is four bytes at most.
+    # Only a long text is measured: a character is at most four bytes.
     size = len(utf8(text)) if len(text) * 4 > MAX_ARGS_BYTES else 0
     if size > MAX_ARGS_BYTES:
         why = f"the arguments of {target} are {size} bytes; at most {MAX_ARGS_BYTES} are allowed"
@@ -102,7 +102,7 @@ class ServerTools:
         self._known = None
 
     def __getattr__(self, name):
-        # What Python and libraries look for on any object; no tool is meant by it.
+        # Python and libraries probe objects for dunder names, which are never tools.
         if name.startswith("__"):
             raise AttributeError(name)
         return self[name]
@@ -148,7 +148,7 @@ class Tools:
         self._aliases = {}
         for name, server in self._servers.items():
             self._aliases.setdefault(alias_of(name), server)
-        # Some write them small.
+        # Lower-case names work, too.
         for alias in [alias for alias in self._aliases if not alias.islower()]:
             self._aliases.setdefault(alias.lower(), self._aliases[alias])
         self._unknown = {}
@@ -162,7 +162,7 @@ class Tools:
         server = self._servers.get(name) or self._aliases.get(name) or self._unknown.get(name)
         if server is None:
             _text(name, "the name of a server")
-            # Still asked for: the host knows which one was meant.
+            # Still callable: the host resolves other spellings.
             server = self._unknown[name] = ServerTools(self._wire, name)
         return server
 
@@ -256,7 +256,7 @@ def _outcome(call):
 
 
 def _failure(error, server, tool):
-    # What cannot even be asked is an outcome too.
+    # An ask that cannot even be built is an outcome, too.
     details = {"code": "INVALID_ARGS", "message": str(error), "server": server, "tool": tool}
     return Outcome(ok=False, error=details)
 
@@ -272,7 +272,7 @@ def _entry_call(wire, entry):
 
 
 def api(wire, servers):
-    """The names that the program finds in its globals."""
+    """Returns the names for the program's globals."""
 
     tools = Tools(wire, servers)
 
@@ -392,7 +392,7 @@ def api(wire, servers):
         "progress": progress,
         "resources": Resources(wire),
         "prompts": Prompts(wire),
-        **kept(wire, _args),
+        **host_groups(wire, _args),
     }
     for alias, server in tools._aliases.items():
         names["mcp_" + alias] = server

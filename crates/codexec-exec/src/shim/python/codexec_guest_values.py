@@ -1,4 +1,4 @@
-"""What a program gives back, as JSON."""
+"""Converts a program's result to JSON."""
 
 import dataclasses
 import datetime
@@ -32,7 +32,7 @@ class SerializationError(Exception):
 
 
 def returned_json(value, show):
-    """The JSON text of a result. `show(x)` sends x if it is a picture, and gives the words that
+    """Returns the JSON text of a result. `show(x)` sends x if it is a picture and returns a text to
     stand for it, or None."""
     try:
         text = encode_json(_Walk(show).walk(value, 0))
@@ -47,11 +47,11 @@ def returned_json(value, show):
     return text
 
 
-def plain(value):
-    """For arguments of tools: what has no obvious JSON form is an error there."""
+def simplify_argument(value):
+    """Converts arguments of tools: values without an obvious JSON form are an error there."""
     if isinstance(value, Call):
         raise TypeError(NOT_AWAITED.format(call=value._text))
-    simpler = simplified(value)
+    simpler = simplify(value)
     if simpler is UNKNOWN:
         raise TypeError(f"{_name_of(type(value))} has no JSON form: {_repr(value)[:200]}")
     return simpler
@@ -96,15 +96,15 @@ class _Walk:
         if words is not None:
             return words
         try:
-            simpler = simplified(value)
+            simpler = simplify(value)
         except Exception:
-            # Code of the value's own class: if it fails, there is still its repr.
+            # This is code of the value's own class: if it fails, the repr is used.
             simpler = UNKNOWN
         return _repr(value) if simpler is UNKNOWN else self.walk(simpler, depth)
 
 
-def simplified(value):
-    """One step towards JSON, or UNKNOWN."""
+def simplify(value):
+    """Returns the value one step closer to JSON, or UNKNOWN."""
     kind = type(value)
     if isinstance(value, type):
         return UNKNOWN
@@ -144,7 +144,7 @@ def simplified(value):
 def _by_method(value, kind):
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-        # Their own `tolist` makes a bare count of a time.
+        # `tolist` would turn a time into a bare number.
         return value.astype(str).tolist() if value.dtype.kind in "mM" else _unwrapped(value)
     if callable(getattr(kind, "model_dump", None)):
         return value.model_dump()

@@ -1,13 +1,14 @@
-"""Frames on the worker's one socket: a length (u32, little endian) and that many bytes of JSON.
+"""Frames on the worker's socket: a length (u32, little endian) and that many bytes of JSON.
 
-Any thread and any event loop may ask and wait. One lock guards everything. Whoever must wait first
-becomes the leader, who alone polls the socket (without the lock) and hands out what arrives; the
-others sleep until their answer is there or the lead is free. Event loops watch the socket
-themselves and leave it alone while there is a leader. Nobody only writes: while the host does not
-read, its answers are still taken in, so neither side can block the other.
+Any thread and any event loop may send asks and wait. One lock guards everything. The first thread
+that has to wait becomes the leader: it alone polls the socket (without the lock) and distributes
+what arrives; the others sleep until their answer has arrived or there is no leader. Event loops
+watch the socket themselves, and do not touch it while there is a leader. Writing always includes
+reading: while the host does not read, its answers are still received, so neither side can block the
+other.
 
-What is needed to speak is bound when this file is loaded: code that patches `json`, `socket` or
-`select` changes nothing here.
+Everything that is needed to communicate is bound when this file is loaded: code that patches
+`json`, `socket` or `select` changes nothing here.
 """
 
 from _thread import get_ident
@@ -38,11 +39,11 @@ _header = Struct("<I")
 _scan_json = JSONDecoder(strict=False).scan_once
 
 MOMENT_MS = 10
-# A cell's output and error come beside it.
+# A cell's stdout and stderr are sent as descriptors with it.
 FDS_BYTES = CMSG_SPACE(2 * array("i").itemsize)
 
 class Encoder(JSONEncoder):
-    """JSON as short as it gets, and never NaN."""
+    """Encodes compact JSON, and never NaN."""
 
     # Bound here because guests patch the class they can reach.
     encode = JSONEncoder.encode
@@ -71,12 +72,12 @@ class Wire:
         self.start = None
         self.cell = None
         self.streams = array("i")
-        # Called, from any thread, when a cell has come or none will any more.
+        # Called, from any thread, when a cell has arrived or the host is gone.
         self.on_cell = None
         self.unseen_failures = []
-        # Set where an exception would tear a frame: raised where it does not.
+        # Set where an exception would break a frame; raised at the next safe place.
         self.is_interrupted = False
-        # The cell that has come is to stop, and does not run yet.
+        # The cell that has arrived is to stop, but does not run yet.
         self.was_signalled = False
         self._main_thread = get_ident()
         self._main_calls = set()
@@ -93,7 +94,7 @@ class Wire:
         self._last_loop = None
 
     def is_quiet(self):
-        """Whether the host says nothing for a moment: in a rush it does at once."""
+        """True if the host sends nothing for a moment: under load it sends at once."""
         poller = poll()
         poller.register(self._fd, POLLIN)
         return not poller.poll(MOMENT_MS)
@@ -103,12 +104,12 @@ class Wire:
         return self.start
 
     def read_cell(self):
-        """The next cell of a session, or None when the host is gone."""
+        """Returns the next cell of a session, or None when the host is gone."""
         self._take_turns(lambda: self.cell is not None or self.closed_because)
         return self.take_cell()
 
     def take_in(self):
-        """What has arrived, without waiting."""
+        """Receives what has arrived, without waiting."""
         with self._changed:
             if self._leader is None:
                 self._receive()
@@ -118,12 +119,12 @@ class Wire:
         return cell
 
     def take_streams(self):
-        """The descriptors that came beside a cell."""
+        """Returns the descriptors that came with a cell."""
         streams, self.streams = self.streams, array("i")
         return streams
 
     def ask(self, ask_json, call):
-        """Sends the question; `call.settle(result)` is called, under the lock, with the answer."""
+        """Sends an ask; `call.settle(result)` is called, under the lock, with the answer."""
         with self._changed:
             if self.closed_because:
                 raise RuntimeError(self.closed_because)
@@ -143,7 +144,7 @@ class Wire:
             self._outbox += _header.pack(len(body))
             self._outbox += body
             self._flush()
-        # Without the lock: it could not be let go of while waiting if it were held twice.
+        # Without the lock: if it were held twice, waiting could not release it.
         if self._outbox:
             self._take_turns(lambda: not self._outbox, is_writer=True)
         self._stop_if_interrupted()
@@ -153,15 +154,16 @@ class Wire:
         self._take_turns(is_done, None if timeout is None else monotonic() + timeout)
 
     def drain(self, timeout):
-        """Waits for the answers that nobody has waited for."""
+        """Waits for the answers of all pending calls."""
         self.wait(lambda: not self._pending, timeout)
 
     def drain_main(self, timeout):
-        """The same for what the main thread has asked: others go on when a cell has ended."""
+        """Waits for the calls of the main thread: other threads continue after the end of a cell.
+        """
         self.wait(lambda: not self._main_calls, timeout)
 
     def forget_main(self):
-        """Nobody waits any more for what the main thread has asked."""
+        """Forgets the pending calls of the main thread."""
         with self._changed:
             for ask_id in self._main_calls:
                 self._pending.pop(ask_id, None)
@@ -169,7 +171,7 @@ class Wire:
             self.unseen_failures = []
 
     def attach(self, loop):
-        """Lets this event loop hand out answers. It stays attached: watching costs nothing."""
+        """Lets this event loop distribute answers. It stays attached: watching costs nothing."""
         if loop is self._last_loop or self.closed_because:
             return
         with self._changed:
@@ -179,7 +181,7 @@ class Wire:
             self._last_loop = loop
 
     def abandon(self):
-        """For a forked child: two processes cannot share one stream of frames."""
+        """Closes the wire in a forked child: two processes cannot share one stream of frames."""
         self._changed = Condition(RLock())
         self._leader = None
         self._close(NOT_THE_FIRST)
@@ -193,7 +195,7 @@ class Wire:
                 left = None if deadline is None else deadline - monotonic()
                 if left is not None and left <= 0:
                     return
-                # A signal handler may wait inside its own thread's turn.
+                # A signal handler may wait inside its own thread's turn as the leader.
                 if self._leader is None or self._leader == me:
                     self._lead(me, left)
                 elif is_writer:
@@ -224,7 +226,7 @@ class Wire:
             self._changed.release()
             poller.poll(None if timeout is None else max(1, timeout * 1000))
         finally:
-            # A signal may have come before it was let go of.
+            # A signal may have come before the release.
             if not self._changed._is_owned():
                 self._changed.acquire()
 
@@ -270,7 +272,7 @@ class Wire:
             self._deliver(_scan_json(text, 0)[0])
 
     def _deliver(self, frame):
-        # A signal follows it, and does more. It may have come before the cell it means, though.
+        # A signal follows the interrupt. Both may arrive before the cell that they belong to.
         if frame == "interrupt":
             self.was_signalled = True
             return
@@ -303,7 +305,7 @@ class Wire:
         for call in pending.values():
             call.settle({"Err": failure})
         for loop in list(self._loops):
-            # A socket at its end is always readable, and would keep the loop busy.
+            # A socket at end of file is always readable, and would keep the loop busy.
             try:
                 loop.call_soon_threadsafe(loop.remove_reader, self._fd)
             except RuntimeError:

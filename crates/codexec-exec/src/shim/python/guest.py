@@ -1,7 +1,7 @@
-"""The runner of one Python program, or of one session, inside the sandbox.
+"""Runs one Python program, or one session, inside the sandbox.
 
-The zygote calls `prepare` once, forks, and calls `main` in the child. Register this file as the
-module `codexec_guest`, and the files `codexec_guest_*` beside it under their own names before it.
+The zygote calls `prepare` once, forks, and calls `main` in the child. This file is registered as
+the module `codexec_guest`, after the files `codexec_guest_*` under their own names.
 """
 
 import atexit
@@ -14,7 +14,7 @@ import threading
 import types
 import warnings
 from _signal import SIG_DFL, SIGCHLD, SIGHUP, SIGINT, SIGTERM, default_int_handler, signal
-from codexec_guest_errors import FILE, not_compiled, remember_source, thrown
+from codexec_guest_errors import FILE, describe_compile_error, describe_error, remember_source
 from codexec_guest_files import install as install_files
 from codexec_guest_files import start as start_in_directory
 from codexec_guest_imports import install
@@ -23,7 +23,7 @@ from codexec_guest_mcp import install as install_mcp
 from codexec_guest_pictures import Pictures, fill_backend
 from codexec_guest_running import (
     attempt,
-    compiled,
+    compile_code,
     complain,
     exit_status,
     flush_current,
@@ -35,7 +35,7 @@ from codexec_guest_tools import api
 from codexec_guest_values import returned_json
 from codexec_guest_wire import Wire, encode_json
 
-# What most programs import: loaded once in the zygote, shared by every child.
+# Modules that most programs import: loaded once in the zygote, shared by every child.
 COMMON_MODULES = """
     argparse array base64 bisect calendar collections contextlib copy csv datetime decimal
     dataclasses enum fractions functools glob hashlib heapq html io itertools json logging math
@@ -50,39 +50,40 @@ _join_threads = threading._shutdown
 _run_exit_functions = atexit._run_exitfuncs
 
 _pictures = None
-# Given back when memory has run out, so that the error can be told. Costs nothing while untouched.
+# Freed when memory has run out, so that the error can be reported. Costs nothing while untouched.
 _ballast = bytes(1 << 20)
 
 
 def prepare(preload):
-    """Imports what programs use, so that a forked child has it at once."""
+    """Imports the modules that programs use, so that a forked child has them at once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in [*COMMON_MODULES, *preload]:
             try:
                 importlib.import_module(name)
             except BaseException:
-                pass  # A broken package is the program's affair, if it imports it at all.
+                pass  # A broken package is reported to programs that import it.
     install(lambda module: fill_backend(module, lambda: _pictures))
     install_mcp()
     install_files()
     _warm_up()
     try:
-        _eval(compiled("1/0"), {})
+        _eval(compile_code("1/0"), {})
     except ZeroDivisionError as error:
-        thrown(error, "1/0")
+        describe_error(error, "1/0")
     gc.collect()
     gc.freeze()
 
 
 def _warm_up():
-    """The first of anything is slow, in a forked child too: its memory is not its own yet."""
-    value_of(compiled("import asyncio\nawait asyncio.sleep(0)\n1"), {})
-    returned_json([value_of(compiled("1+1"), api(None, ["a"]))], lambda value: None)
+    """Runs everything once: the first run is slow, also in a forked child, because of page faults.
+    """
+    value_of(compile_code("import asyncio\nawait asyncio.sleep(0)\n1"), {})
+    returned_json([value_of(compile_code("1+1"), api(None, ["a"]))], lambda value: None)
 
 
 def main(fd):
-    """Runs the program that the host sends over this socket, and ends the process."""
+    """Runs the program that the host sends over this socket, and exits the process."""
     status = 1
     try:
         status = _run(Wire(fd))
@@ -95,11 +96,11 @@ def main(fd):
 def _run(wire):
     global _pictures
     os.register_at_fork(after_in_child=wire.abandon)
-    # A session's first cell may be stopped before it is even read.
+    # The first cell of a session may be interrupted before it is read.
     signal(SIGINT, lambda *_: setattr(wire, "was_signalled", True))
     streams = _set_up_process()
     _pictures = pictures = Pictures(wire, note)
-    # A child that waits in a pool has the time; in a rush there is none for anything.
+    # A child that waits in a pool has time to warm up; under load the job is already there.
     if wire.is_quiet():
         _warm_up()
     job = wire.read_start()
@@ -121,13 +122,13 @@ def _run(wire):
 
 
 def _run_program(job, wire, pictures):
-    """Gives the exit status and the last frame."""
+    """Returns the exit status and the last frame."""
     global _ballast
     source = job["code"]
     try:
-        code = compiled(source)
+        code = compile_code(source)
     except Exception as error:
-        return 1, _threw(not_compiled(error, source))
+        return 1, _threw(describe_compile_error(error, source))
     remember_source(source)
     namespace = _main_module(job, wire, pictures)
     sys.argv[1:] = job.get("args", ())
@@ -141,7 +142,7 @@ def _run_program(job, wire, pictures):
         return status, '{"returned":null}' if status & 0xFF == 0 else None
     except BaseException as error:
         _ballast = None
-        return 1, _threw(thrown(error, source))
+        return 1, _threw(describe_error(error, source))
 
 
 def _main_module(job, wire, pictures):
@@ -176,7 +177,7 @@ def _line_buffered(fd):
 
 
 def _reseed_numpy():
-    # Python's own `random` does this by itself; numpy would repeat the zygote's numbers.
+    # Python's own `random` reseeds itself; numpy would repeat the zygote's numbers.
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()

@@ -1,6 +1,6 @@
 """Measures the guest: `python3 measure.py [module to preload]...`, in microseconds.
 
-The tenth percentile of many runs: what else the machine does is not what is measured.
+Reports the tenth percentile of many runs, to leave out other load on the machine.
 """
 
 import json
@@ -49,7 +49,7 @@ def start(guest):
 
 
 def waiting_child(guest, code):
-    """From the start frame to the end of a child that has been waiting for it."""
+    """Measures from the start frame to the exit of a child that was waiting for it."""
     times = []
     for _ in range(RUNS):
         started = start(guest)
@@ -84,7 +84,7 @@ def program(guest, code, calls=0, started=None):
 
 
 def per_call(guest, body):
-    """What a call takes, and how much of it is the guest's own work."""
+    """Returns the time of a call, and the guest's own CPU time in it."""
     code = f"""
 import asyncio, time
 start = time.perf_counter(), time.process_time()
@@ -96,7 +96,7 @@ start = time.perf_counter(), time.process_time()
 
 
 def echo_alone(guest):
-    """The scripted host and the socket alone: what a call cannot be faster than."""
+    """Measures the scripted host and the socket alone: the lower bound of a call."""
     code = f"""
 import socket, struct, time
 wire = call_tool.__closure__[0].cell_contents

@@ -14,8 +14,10 @@ import types
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# As the zygote loads them: plain sources, each after what it imports.
-MODULES = "wire calls pictures values imports kept tools runtime mcp errors running session".split()
+# Loaded like the zygote does: plain sources, each after its imports.
+MODULES = (
+    "wire calls pictures values imports host_functions tools runtime mcp errors running session"
+).split()
 SECONDS_TO_RUN = 5
 
 
@@ -37,7 +39,7 @@ def echo(ask):
 
 
 class Ran:
-    """What came out of one program."""
+    """The output and frames of one program."""
 
     def __init__(self):
         self.frames = []
@@ -76,8 +78,8 @@ class Ran:
 
 
 class Host:
-    """Answers each ask with `answer(ask)`: a result, or None for none at all. `window` asks are
-    read before any is answered; further ones only when the older have their answer."""
+    """Answers each ask with `answer(ask)`: a result, or None for no answer. `window` asks are read
+    before any is answered; further ones only after the older ones are answered."""
 
     def __init__(self, guest, answer=echo, servers=("github", "my-server"), window=None):
         self.guest = guest
@@ -90,7 +92,7 @@ class Host:
         if socket_bytes:
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, socket_bytes)
         outputs = [os.pipe(), os.pipe()]
-        # Not a TemporaryDirectory: the guest's end would remove what it has inherited.
+        # Not a TemporaryDirectory: the guest's exit would remove the inherited one.
         directory = tempfile.mkdtemp()
         pid = os.fork()
         if pid == 0:

@@ -139,7 +139,7 @@ class Runtime(unittest.TestCase):
 
     def test_many_at_once(self):
         code = "import asyncio\nfrom mcp import runtime\nlen(await asyncio.gather(*(runtime.call_tool('a', 'b', {'n': n}) for n in range(20))))"
-        # None is answered before all are asked.
+        # No call is answered before all are sent.
         self.assertEqual(run(code, window=20).value, 20)
 
     def test_what_is_wrong_is_said(self):

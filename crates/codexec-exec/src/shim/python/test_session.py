@@ -14,7 +14,7 @@ from test_host import SECONDS_TO_RUN, Host, Ran, frame
 
 
 class Reply:
-    """What came of one cell."""
+    """The result of one cell."""
 
     def __init__(self, ending, out, err, images):
         self.ending = ending
@@ -34,7 +34,7 @@ class Reply:
 
 
 class Session(Host):
-    """A guest that stays, as the host sees it."""
+    """A session's guest, from the host's side."""
 
     def __enter__(self):
         self.connection, theirs = socket.socketpair()
@@ -100,7 +100,8 @@ class Session(Host):
         return Reply(ended["ending"], out, err, images)
 
     def with_own_output(self, code):
-        """Sends a cell with pipes of its own: what came out of those before, and out of them."""
+        """Sends a cell with its own pipes; returns the output of the earlier pipes and of the new
+        ones."""
         pipes = [os.pipe(), os.pipe()]
         fds = array.array("i", [write for _, write in pipes])
         cell = {"number": self.number + 1, "key": f"key {self.number + 1}", "input": None}
@@ -118,7 +119,7 @@ class Session(Host):
         return reply.out, *texts
 
     def waiting(self, output):
-        """What is in a pipe now: all that was written before the cell's end was said."""
+        """Returns what is in a pipe now: everything written before the end of the cell."""
         text = b""
         while select.select([output], [], [], 0)[0]:
             chunk = os.read(output, 1 << 16)
@@ -128,7 +129,7 @@ class Session(Host):
         return text.decode()
 
     def until_written(self, text):
-        """Waits for this on standard output."""
+        """Waits for this text on stdout."""
         written = b""
         while text not in written.decode():
             assert select.select([self.outputs[0]], [], [], SECONDS_TO_RUN)[0], written
@@ -369,7 +370,7 @@ class Interrupts(unittest.TestCase):
                 self.assertEqual(session.send("1").value, 1)
 
     def test_ses_3_an_interrupt_may_come_at_any_moment(self):
-        # Each a little later than the one before, so that they meet every part of the way.
+        # Each signal a little later than the one before, so that they hit every phase.
         with Session(guest) as session:
             for number in range(600):
                 session.begin("[call_mcp_tool('a.b', {}) for _ in range(9)]\n1")

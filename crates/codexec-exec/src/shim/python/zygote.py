@@ -1,10 +1,10 @@
-"""Forks guests of an interpreter that is already warm, each into a worker that was made for it.
+"""Forks guests of a warm interpreter, each into the worker that was made for it.
 
-Started in the room of its workers, behind walls that the host has raised, with one packet socket
-to the host as standard input. The zygote imports from the interpreter's own folders only. It forks
-a nursery for each slot; a nursery forks guests, one after the other; a guest begins a session of
-its own, enters its worker's namespaces, confines itself as its entry says, and only then runs
-anything, or looks where packages are installed.
+Started in the rootfs of its workers, already confined by the host, with one packet socket to the
+host as stdin. The zygote imports from the interpreter's own directories only. It forks a nursery
+for each slot; a nursery forks guests, one after the other. A guest calls `setsid`, enters its
+worker's namespaces, and confines itself as its entry says. Only then it runs code or searches the
+directories of installed packages.
 """
 
 import array
@@ -18,7 +18,7 @@ import socket
 import sys
 
 sys.path.insert(0, "/opt/codexec")
-# asyncio works without, there is no network here, and it is a third of what a fork has to copy.
+# asyncio works without ssl, there is no network here, and ssl is a third of what a fork copies.
 sys.modules["ssl"] = None
 import asyncio  # noqa: E402, F401
 
@@ -43,7 +43,7 @@ RLIMIT_CPU = resource.RLIMIT_CPU
 
 
 class Broken(Exception):
-    """A wall that does not stand: its layer, the step, the error's number."""
+    """A sandbox layer that could not be set up: the layer, the step, the errno."""
 
 
 class Program(ctypes.Structure):
@@ -51,7 +51,7 @@ class Program(ctypes.Structure):
 
 
 def receive(host):
-    """The next message and the descriptors beside it; None when the host is gone."""
+    """Returns the next message and its descriptors; None when the host is gone."""
     numbers = array.array("i")
     size = socket.CMSG_SPACE(MAX_FDS * numbers.itemsize)
     text, beside, _, _ = host.recvmsg(PACKET_BYTES, size, socket.MSG_CMSG_CLOEXEC)
@@ -87,7 +87,7 @@ def zygote(host):
 
 def nursery(host, entry, guest_path):
     os.setsid()
-    tell(host, "hello", os.getpid())
+    send_with_pidfd(host, "hello", os.getpid())
     while True:
         asked, fds = receive(host)
         if asked is None:
@@ -103,7 +103,8 @@ def nursery(host, entry, guest_path):
         is_session = asked == "fork_session"
         if child == 0:
             if is_session:
-                # The host bounds the time of each cell; a life may be longer than that.
+                # The host limits the CPU time of each cell; a session may use more than that in
+                # total.
                 entry["rlimits"] = [limit for limit in entry["rlimits"] if limit[0] != RLIMIT_CPU]
             namespaces = {
                 "network": net,
@@ -113,18 +114,19 @@ def nursery(host, entry, guest_path):
                 "uts": uts,
                 "cgroup-namespace": cgroup,
             }
-            live(entry, (channel, out, err), namespaces, rules, guest_path)
+            run_guest(entry, (channel, out, err), namespaces, rules, guest_path)
         close(fds)
-        # Until it is waited for, its id is the guest's and nobody else's.
-        tell(host, "spawned", child)
+        # Until the child is waited for, its process id cannot be reused.
+        send_with_pidfd(host, "spawned", child)
         _, status, used = os.wait4(child, 0)
         seconds = used.ru_utime + used.ru_stime
         ended = {"status": status, "cpu_us": int(seconds * 1e6), "peak_bytes": used.ru_maxrss << 10}
         send(host, {"ended": ended})
 
 
-def tell(host, what, pid):
-    """Says it of this process. The host knows processes by what the kernel says of them."""
+def send_with_pidfd(host, what, pid):
+    """Sends a message with a pidfd of this process, because the host trusts only the kernel's ids.
+    """
     pidfd = os.pidfd_open(pid)
     send(host, what, [pidfd])
     os.close(pidfd)
@@ -135,12 +137,12 @@ def close(fds):
         os.close(fd)
 
 
-def live(entry, kept, namespaces, rules, guest_path):
-    channel = kept[0]
+def run_guest(entry, own_fds, namespaces, rules, guest_path):
+    channel = own_fds[0]
     try:
-        # THREAT[ZYG-2]: a signal to its own process group reaches nobody else.
+        # THREAT[ZYG-2]: a signal to the guest's own process group reaches nobody else.
         os.setsid()
-        confine(entry, kept, namespaces, rules)
+        confine(entry, own_fds, namespaces, rules)
     except BaseException as error:
         os.write(channel, json.dumps(as_broken(error)).encode() + b"\n")
         os._exit(1)
@@ -149,8 +151,8 @@ def live(entry, kept, namespaces, rules, guest_path):
     codexec_guest.main(channel)
 
 
-def confine(entry, kept, namespaces, rules):
-    channel, out, err = kept
+def confine(entry, own_fds, namespaces, rules):
+    channel, out, err = own_fds
     for layer, fd in namespaces.items():
         enter(layer, fd, entry["lowered"])
     os.chdir("/box/work")
@@ -169,7 +171,7 @@ def confine(entry, kept, namespaces, rules):
             limit = min(limit, hard)
         resource.setrlimit(number, (limit, limit))
     try:
-        # Should memory run out, it is the guest that goes.
+        # When memory runs out, the OOM killer should pick the guest.
         score = os.open("/proc/self/oom_score_adj", os.O_WRONLY)
         os.write(score, b"1000")
         os.close(score)
@@ -190,7 +192,7 @@ def confine(entry, kept, namespaces, rules):
 
 
 def enter(layer, fd, lowered):
-    # A worker that shares a namespace with us, because its layer was lowered, has none to enter.
+    # If the layer was lowered, the worker shares this namespace with us and there is none to enter.
     if libc.setns(fd, 0) < 0 and layer not in lowered:
         raise Broken(layer, "enter the namespace", ctypes.get_errno())
 
@@ -219,7 +221,7 @@ def as_broken(error):
 
 
 if __name__ == "__main__":
-    # The numbers of the standard streams are never anything else's.
+    # Descriptors 0 to 2 are never used for anything but standard streams.
     control = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 10)
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
     zygote(socket.socket(fileno=control))

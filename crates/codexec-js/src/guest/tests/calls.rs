@@ -12,9 +12,9 @@ fn named(name: &str, args: &str) -> Ask {
 
 #[track_caller]
 pub(super) fn check_asks(code: &str, expected: &[Ask]) {
-    let heard = javascript(code);
-    assert!(heard.ending.is_ok(), "{code}: {:?}", heard.ending);
-    assert_eq!(heard.asks, expected, "{code}");
+    let record = javascript(code);
+    assert!(record.ending.is_ok(), "{code}: {:?}", record.ending);
+    assert_eq!(record.asks, expected, "{code}");
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn resources_and_prompts_are_asked_for() {
         "await prompts.get('s', 'p'); await prompts.get('s', 'p', {a: 'b'})",
         &[prompt("{}"), prompt(r#"{"a":"b"}"#)],
     );
-    // A server of that name is no other.
+    // A server of that name is not shadowed.
     check_asks("await tools.resources.list()", &[tool("resources", "list", "{}")]);
 }
 
@@ -179,8 +179,8 @@ fn names_are_strings_and_nothing_else() {
     ] {
         let code =
             format!("try {{ await {} }} catch (e) {{ return e.name }}", call.replace("SLY", sly));
-        let heard = javascript(&code);
-        assert_eq!((ending(&heard).as_str(), heard.asks.len()), (r#""TypeError""#, 0), "{code}");
+        let record = javascript(&code);
+        assert_eq!((ending(&record).as_str(), record.asks.len()), (r#""TypeError""#, 0), "{code}");
     }
 }
 
@@ -213,23 +213,23 @@ fn tools_look_like_an_object() {
 #[test]
 fn a_thousand_calls_at_once() {
     let code = "const all = await Promise.all(Array.from({length: 1000}, (_, i) => tools.a.b({i})));\nall.map(x => x.tool.args.i).every((x, i) => x === i)";
-    let heard = play_batches(job(Language::JavaScript, code), 1_000, echo);
-    assert_eq!((ending(&heard).as_str(), heard.asks.len()), ("true", 1_000));
+    let record = play_batches(job(Language::JavaScript, code), 1_000, echo);
+    assert_eq!((ending(&record).as_str(), record.asks.len()), ("true", 1_000));
 }
 
 #[test]
 fn big_asks_and_big_answers_do_not_deadlock() {
-    // The host answers without reading on: each answer fills the socket while the guest writes.
+    // The host answers without reading: each answer fills the socket while the guest writes.
     let code = "const text = 'x'.repeat(1 << 20);\nconst all = await Promise.all(Array.from({length: 12}, () => tools.a.b({text})));\nall.length";
-    let heard = play(job(Language::JavaScript, code), echo);
-    assert_eq!(ending(&heard), "12");
+    let record = play(job(Language::JavaScript, code), echo);
+    assert_eq!(ending(&record), "12");
 }
 
 #[test]
 fn batches_keep_their_order_and_their_width() {
     let code = "call_tools(Array.from({length: 8}, (_, i) => ({server: 'a', tool: 'b', args: {i}})), {max_parallel: 4}).map(r => r.result.tool.args.i)";
-    let heard = play_batches(job(Language::JavaScript, code), 1, echo);
-    assert_eq!(ending(&heard), "[0,1,2,3,4,5,6,7]");
+    let record = play_batches(job(Language::JavaScript, code), 1, echo);
+    assert_eq!(ending(&record), "[0,1,2,3,4,5,6,7]");
     check("call_tools([])", "[]");
     check(
         "call_tools([{server: 'a', tool: 5}])[0].error.message",
@@ -252,6 +252,6 @@ fn batches_keep_their_order_and_their_width() {
 #[test]
 fn a_synchronous_call_leaves_other_answers_alone() {
     let code = "const one = tools.a.one(); const two = call_tool('a', 'two'); [(await one).tool.tool, two.result.tool.tool]";
-    let heard = play_batches(job(Language::JavaScript, code), 2, echo);
-    assert_eq!(ending(&heard), r#"["one","two"]"#);
+    let record = play_batches(job(Language::JavaScript, code), 2, echo);
+    assert_eq!(ending(&record), r#"["one","two"]"#);
 }

@@ -24,7 +24,7 @@ fn values_come_from_return_or_the_last_expression() {
 }
 
 #[test]
-fn what_is_not_json_is_said_so() {
+fn results_that_are_not_json_are_errors() {
     let hint = "; return plain objects, arrays, strings, numbers, booleans or null";
     let check = |code: &str, why: &str| {
         let prefix = "SERIALIZATION_ERROR the result cannot be written as JSON: ";
@@ -56,7 +56,7 @@ fn syntax_errors_say_where() {
 }
 
 #[test]
-fn what_only_the_engine_refuses_says_where_too() {
+fn engine_errors_have_positions() {
     check(
         "1;\nimport.meta.url",
         "SYNTAX_ERROR SyntaxError: import.meta only valid in module code @2:1",
@@ -119,10 +119,11 @@ fn nothing_left_to_wait_for_is_an_end_at_once() {
 
 #[test]
 fn what_was_begun_is_awaited_but_intervals_are_not() {
-    let heard = javascript("setTimeout(() => console.log('late'), 5); setInterval(() => {}, 1); 1");
-    assert_eq!((heard.out.as_str(), ending(&heard).as_str()), ("late\n", "1"));
-    let heard = javascript("tools.github.x().then(() => console.log('answered')); 1");
-    assert_eq!((heard.out.as_str(), ending(&heard).as_str()), ("answered\n", "1"));
+    let record =
+        javascript("setTimeout(() => console.log('late'), 5); setInterval(() => {}, 1); 1");
+    assert_eq!((record.out.as_str(), ending(&record).as_str()), ("late\n", "1"));
+    let record = javascript("tools.github.x().then(() => console.log('answered')); 1");
+    assert_eq!((record.out.as_str(), ending(&record).as_str()), ("answered\n", "1"));
 }
 
 #[test]
@@ -145,7 +146,7 @@ fn memory_and_stack_end_within_the_engine() {
         "let a = []; for (;;) a.push('x'.repeat(1 << 20) + a.length)",
         "MEMORY_LIMIT the code used up its memory @1:45",
     );
-    // No memory is left even for an error object; the host sees by the peak what it means.
+    // There is no memory left even for an error object; the host recognises this by the peak.
     check("let a = []; for (;;) a.push({})", "RUNTIME_ERROR null");
     check("throw null", "RUNTIME_ERROR null");
     check(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn chance_differs_from_guest_to_guest() {
+fn random_numbers_differ_between_guests() {
     let code =
         "[Math.random(), crypto.randomUUID(), [...crypto.getRandomValues(new Uint8Array(8))]]";
     assert_ne!(ending(&javascript(code)), ending(&javascript(code)));
@@ -143,7 +143,7 @@ fn urls() {
 }
 
 #[test]
-fn what_is_not_there() {
+fn missing_globals() {
     let names = "['fetch', 'require', 'process', 'SharedArrayBuffer', 'Atomics', 'module', 'std', 'os', 'native', 'own', 'arguments']";
     check(&format!("{names}.filter(name => name in globalThis)"), "[]");
     check("Object.keys(globalThis)", "[]");

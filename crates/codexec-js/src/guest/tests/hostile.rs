@@ -1,25 +1,25 @@
-//! A guest may break itself, and nothing else. THREAT ids are those of the attack corpus.
+//! A guest may break itself, but nothing else. THREAT ids are those of the attack corpus.
 
 use super::*;
 
 #[test]
 fn js_010_text_cannot_close_the_wrapper() {
-    let heard = javascript("})(); globalThis.__broke = 1; (async () => {");
+    let record = javascript("})(); globalThis.__broke = 1; (async () => {");
     assert_eq!(
-        (heard.is_compiled, ending(&heard).as_str()),
+        (record.is_compiled, ending(&record).as_str()),
         (false, "SYNTAX_ERROR Unexpected token @1:1")
     );
-    let heard = javascript("}}); throw 1; ({'a': async () => {");
-    assert_eq!(ending(&heard), "SYNTAX_ERROR Unexpected token @1:1");
+    let record = javascript("}}); throw 1; ({'a': async () => {");
+    assert_eq!(ending(&record), "SYNTAX_ERROR Unexpected token @1:1");
 }
 
 #[test]
 fn js_013_replaced_builtins_do_not_reach_the_wire() {
     let code = "Object.prototype.server = 'denied'; Object.prototype.ok = true; Array.prototype.push = () => 0;\nJSON.stringify = () => '{\"server\":\"denied\"}'; JSON.parse = () => ({}); Map.prototype.get = () => 1;\nPromise.prototype.then = function () { return this }; String.prototype.toWellFormed = () => 'x'; RegExp.prototype.test = () => true;\nconst r = await tools.github.x({a: 1}); console.log(r.tool.server); return r.tool.args";
-    let heard = javascript(code);
-    assert_eq!((heard.out.as_str(), ending(&heard).as_str()), ("github\n", r#"{"a":1}"#));
+    let record = javascript(code);
+    assert_eq!((record.out.as_str(), ending(&record).as_str()), ("github\n", r#"{"a":1}"#));
     let server = "github".to_owned();
-    assert_eq!(heard.asks, [Ask::Tool { server, tool: "x".to_owned(), args: json(r#"{"a":1}"#) }]);
+    assert_eq!(record.asks, [Ask::Tool { server, tool: "x".to_owned(), args: json(r#"{"a":1}"#) }]);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_broken_promise_breaks_only_its_owner() {
 }
 
 #[test]
-fn sly_errors_are_reported_all_the_same() {
+fn errors_that_resist_reading_are_reported() {
     check("throw {get message() { throw 1 }}", "RUNTIME_ERROR { message: [Getter] }");
     check(
         "const e = new Error('x'); Object.defineProperty(e, 'stack', {get() { throw 1 }}); throw e",
@@ -60,11 +60,11 @@ fn sly_errors_are_reported_all_the_same() {
 
 #[test]
 fn the_console_survives_anything() {
-    let heard = javascript(
+    let record = javascript(
         "console.log(new Proxy({}, {ownKeys() { throw 1 }}), {get x() { throw 1 }}, tools.then); 1",
     );
     assert_eq!(
-        (heard.out.as_str(), ending(&heard).as_str()),
+        (record.out.as_str(), ending(&record).as_str()),
         ("[Unreadable] { x: [Getter] } undefined\n", "1")
     );
     check("console.log('\\ud800'); console.log(Symbol.iterator); 1", "1");
@@ -76,16 +76,16 @@ fn js_047_nothing_too_long_for_a_frame_is_sent() {
         let code = format!(
             "const big = '\u{20ac}'.repeat(3 << 20); try {{ {code}; return 'sent' }} catch (e) {{ return [e.name, e.message] }}"
         );
-        let heard = javascript(&code);
-        (ending(&heard), heard.asks.len())
+        let record = javascript(&code);
+        (ending(&record), record.asks.len())
     };
     let args =
         r#"["ToolError","the arguments of a.b are 9437194 bytes; at most 8388608 are allowed"]"#;
     assert_eq!(with("await tools.a.b({big})"), (args.to_owned(), 0));
     let name = r#"["RangeError","this is 9437204 bytes long; at most 9437184 are allowed"]"#;
     assert_eq!(with("await help(big)"), (name.to_owned(), 0));
-    let heard = javascript("progress('x'.repeat(20 << 20)); 1");
-    assert_eq!((heard.progress[0].len(), ending(&heard).as_str()), (4 << 10, "1"));
+    let record = javascript("progress('x'.repeat(20 << 20)); 1");
+    assert_eq!((record.progress[0].len(), ending(&record).as_str()), (4 << 10, "1"));
 }
 
 #[test]

@@ -2,8 +2,8 @@ use super::*;
 
 #[track_caller]
 fn check_out(code: &str, expected: &str) {
-    let heard = javascript(code);
-    assert_eq!(format!("{}{}", heard.out, heard.err), expected, "{code}: {:?}", heard.ending);
+    let record = javascript(code);
+    assert_eq!(format!("{}{}", record.out, record.err), expected, "{code}: {:?}", record.ending);
 }
 
 #[test]
@@ -54,11 +54,11 @@ fn values_are_shown_as_people_read_them() {
 
 #[test]
 fn each_method_has_its_stream() {
-    let heard = javascript(
+    let record = javascript(
         "console.log(1); console.info(2); console.debug(3); console.dir(4); console.warn(5); console.error(6); console.assert(true); console.assert(false, 'why')",
     );
     assert_eq!(
-        (heard.out.as_str(), heard.err.as_str()),
+        (record.out.as_str(), record.err.as_str()),
         ("1\n2\n3\n4\n", "5\n6\nAssertion failed: why\n")
     );
     check_out(
@@ -81,12 +81,12 @@ fn each_method_has_its_stream() {
 
 #[test]
 fn a_huge_text_goes_out_in_pieces() {
-    let heard = javascript("console.log('é'.repeat(3 << 20)); 1");
-    assert_eq!((heard.out.len(), ending(&heard).as_str()), ((6 << 20) + 1, "1"));
+    let record = javascript("console.log('é'.repeat(3 << 20)); 1");
+    assert_eq!((record.out.len(), ending(&record).as_str()), ((6 << 20) + 1, "1"));
 }
 
 #[test]
-fn progress_is_told() {
-    let heard = javascript("progress('half'); progress({message: 'done'})");
-    assert_eq!(heard.progress, ["half", "done"]);
+fn progress_is_sent() {
+    let record = javascript("progress('half'); progress({message: 'done'})");
+    assert_eq!(record.progress, ["half", "done"]);
 }

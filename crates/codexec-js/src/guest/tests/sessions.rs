@@ -7,23 +7,23 @@ use codexec_types::{Cell, CellEnding};
 
 use super::*;
 
-/// A guest that stays.
-struct Session {
+/// A session's guest, from the host's side.
+struct TestSession {
     host: UnixStream,
     worker: Option<thread::JoinHandle<()>>,
     language: Language,
     number: u32,
 }
 
-/// What came of one cell: what it wrote, and how it ended.
+/// The output of one cell, and how it ended.
 #[derive(Debug, PartialEq)]
-struct Reply {
+struct CellReply {
     written: String,
     ending: String,
 }
 
-impl Session {
-    fn open(language: Language) -> Session {
+impl TestSession {
+    fn open(language: Language) -> TestSession {
         let (mut host, socket) = UnixStream::pair().expect("a socket pair");
         let worker = thread::Builder::new()
             .stack_size(8 << 20)
@@ -32,7 +32,7 @@ impl Session {
         let job = Job { is_session: true, ..job(language, "") };
         let start = ToGuest::Start(job).encode().expect("a frame");
         host.write_all(&start).expect("a listening guest");
-        Session { host, worker: Some(worker), language, number: 0 }
+        TestSession { host, worker: Some(worker), language, number: 0 }
     }
 
     fn say(&mut self, frame: &ToGuest) {
@@ -46,8 +46,8 @@ impl Session {
         self.say(&ToGuest::Cell(Cell { number, key: number.to_string(), code, input, args }));
     }
 
-    /// Listens until the cell has ended; answers all that is asked.
-    fn end(&mut self) -> Reply {
+    /// Receives frames until the cell has ended; answers all asks.
+    fn end(&mut self) -> CellReply {
         let mut written = String::new();
         loop {
             match next_frame(&mut self.host) {
@@ -59,7 +59,7 @@ impl Session {
                 }
                 FromGuest::CellEnded { key, ending } => {
                     assert_eq!(key, self.number.to_string());
-                    return Reply { written, ending: self.text(ending) };
+                    return CellReply { written, ending: self.text(ending) };
                 }
                 other => panic!("no cell says {other:?}"),
             }
@@ -67,7 +67,7 @@ impl Session {
     }
 
     fn text(&self, ending: CellEnding) -> String {
-        let heard = |ending| Heard {
+        let record = |ending| HostRecord {
             is_compiled: true,
             out: String::new(),
             err: String::new(),
@@ -77,19 +77,19 @@ impl Session {
         };
         match ending {
             CellEnding::Returned(value) => value.text().to_owned(),
-            CellEnding::Threw(thrown) => super::ending(&heard(Err(thrown))),
+            CellEnding::Threw(thrown) => super::ending(&record(Err(thrown))),
             CellEnding::Interrupted => "interrupted".to_owned(),
             CellEnding::Exited(code) => panic!("{:?} does not exit with {code}", self.language),
         }
     }
 
-    fn send(&mut self, code: &str) -> Reply {
+    fn send(&mut self, code: &str) -> CellReply {
         self.begin(code, "null", &[]);
         self.end()
     }
 }
 
-impl Drop for Session {
+impl Drop for TestSession {
     fn drop(&mut self) {
         let _ = self.host.shutdown(std::net::Shutdown::Both);
         let worker = self.worker.take().expect("a worker");
@@ -100,7 +100,7 @@ impl Drop for Session {
     }
 }
 
-/// Cells and what each gives: what it wrote, then its ending.
+/// Runs cells, each with its expected output and ending.
 #[track_caller]
 fn check_cells(cells: &[(&str, &str)]) {
     check_cells_in(Language::JavaScript, cells);
@@ -108,16 +108,16 @@ fn check_cells(cells: &[(&str, &str)]) {
 
 #[track_caller]
 fn check_cells_in(language: Language, cells: &[(&str, &str)]) {
-    let mut session = Session::open(language);
+    let mut session = TestSession::open(language);
     for (code, expected) in cells {
-        let Reply { written, ending } = session.send(code);
+        let CellReply { written, ending } = session.send(code);
         assert_eq!(format!("{written}{ending}"), *expected, "{code}");
     }
 }
 
 #[test]
 fn each_cell_has_its_own_input_and_arguments() {
-    let mut session = Session::open(Language::JavaScript);
+    let mut session = TestSession::open(Language::JavaScript);
     session.begin("[input.n, args]", r#"{"n":1}"#, &["a", "b"]);
     assert_eq!(session.end().ending, r#"[1,["a","b"]]"#);
     assert_eq!(session.send("[input, args]").ending, "[null,[]]");
@@ -130,7 +130,7 @@ fn each_cell_has_its_own_input_and_arguments() {
 
 #[test]
 fn tools_can_be_called_in_every_cell() {
-    let mut session = Session::open(Language::JavaScript);
+    let mut session = TestSession::open(Language::JavaScript);
     let call = "const r = await tools.github.x({a: 1}); r.tool.args";
     assert_eq!(session.send(call).ending, r#"{"a":1}"#);
     assert_eq!(session.send(call).ending, r#"{"a":1}"#);
@@ -139,8 +139,8 @@ fn tools_can_be_called_in_every_cell() {
 }
 
 #[test]
-fn places_are_in_the_cell_and_frames_name_theirs() {
-    let mut session = Session::open(Language::JavaScript);
+fn positions_are_in_the_cell_and_frames_name_their_cell() {
+    let mut session = TestSession::open(Language::JavaScript);
     session.send("\n\nfunction fails() {\n  throw new Error('x');\n}");
     session.begin("// here\n  fails()", "null", &[]);
     loop {
@@ -156,7 +156,7 @@ fn places_are_in_the_cell_and_frames_name_theirs() {
 }
 
 #[test]
-fn what_was_begun_goes_on_in_the_next_cell() {
+fn started_work_continues_in_the_next_cell() {
     check_cells(&[
         ("let ticks = 0; const ticking = setInterval(() => ticks++, 1); ticks", "0"),
         ("while (ticks < 3) await new Promise(done => setTimeout(done, 1)); ticks >= 3", "true"),

@@ -55,10 +55,10 @@ fn flaws_are_transpile_errors() {
 }
 
 #[test]
-fn places_survive_the_stripping() {
+fn positions_survive_the_stripping() {
     let code = "interface A {\n  a: number;\n}\nenum E { X, Y }\nfunction f(e: E): never {\n  // deep\n  throw new Error('at 1');\n}\nf(E.Y);";
-    let heard = play(job(Language::TypeScript, code), echo);
-    assert_eq!(ending(&heard), "RUNTIME_ERROR at 1 @7:13");
-    let stack = heard.ending.expect_err("a throw").stack;
+    let record = play(job(Language::TypeScript, code), echo);
+    assert_eq!(ending(&record), "RUNTIME_ERROR at 1 @7:13");
+    let stack = record.ending.expect_err("a throw").stack;
     assert_eq!(stack.as_deref(), Some("at f (7:13)\nat <main> (9:3)"));
 }

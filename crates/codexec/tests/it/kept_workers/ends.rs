@@ -122,7 +122,7 @@ when_told(act)";
         session.send(&format!("{WAIT_FOR_GO}{code}")).await;
         session.go();
         session.until_done().await;
-        let refused = r#""tools can be called while a cell runs, and none does""#;
+        let refused = r#""tools can only be called while a cell runs""#;
         assert_eq!(Session::value(&session.send("seen").await), refused);
     });
 }

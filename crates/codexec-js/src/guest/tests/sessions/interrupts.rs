@@ -1,8 +1,8 @@
 use super::*;
 
-/// Interrupts the cell once it has said that it runs.
+/// Interrupts the cell after it has printed "runs".
 #[track_caller]
-fn interrupted(session: &mut Session, code: &str) -> Reply {
+fn run_interrupted(session: &mut TestSession, code: &str) -> CellReply {
     session.begin(code, "null", &[]);
     loop {
         if let FromGuest::Output { text, .. } = next_frame(&mut session.host)
@@ -15,15 +15,16 @@ fn interrupted(session: &mut Session, code: &str) -> Reply {
     session.end()
 }
 
-/// The cell stops, what it did before is there, and nothing of it comes into the next.
+/// Checks that the cell stops, that its effects before are kept, and that it does not affect the
+/// next cell.
 #[track_caller]
 fn check_stops(code: &str) {
-    let mut session = Session::open(Language::JavaScript);
+    let mut session = TestSession::open(Language::JavaScript);
     session.send("let kept = 1");
-    let reply = interrupted(&mut session, &format!("kept = 2; console.log('runs');\n{code}"));
+    let reply = run_interrupted(&mut session, &format!("kept = 2; console.log('runs');\n{code}"));
     assert_eq!(reply.ending, "interrupted", "{code}");
     let next = "await new Promise(done => setTimeout(done, 5)); kept";
-    let expected = Reply { written: String::new(), ending: "2".to_owned() };
+    let expected = CellReply { written: String::new(), ending: "2".to_owned() };
     assert_eq!(session.send(next), expected, "after {code}");
 }
 
@@ -55,13 +56,13 @@ fn ses_3_nothing_of_a_stopped_cell_is_left() {
 #[test]
 fn a_cell_that_waits_for_an_answer_can_be_stopped() {
     for call in ["await tools.github.x()", "call_tool('github', 'x')"] {
-        let mut session = Session::open(Language::JavaScript);
+        let mut session = TestSession::open(Language::JavaScript);
         session.begin(&format!("try {{ {call} }} catch (e) {{ for (;;); }}"), "null", &[]);
         loop {
             if let FromGuest::Ask { id, .. } = next_frame(&mut session.host) {
                 session.say(&ToGuest::Interrupt);
                 assert_eq!(session.end().ending, "interrupted");
-                // An answer that comes all the same is nobody's.
+                // A late answer is ignored.
                 session.say(&ToGuest::Answer(Answer { id, result: Ok(json("1")) }));
                 break;
             }
@@ -72,7 +73,7 @@ fn a_cell_that_waits_for_an_answer_can_be_stopped() {
 
 #[test]
 fn an_interrupt_that_comes_too_late_stops_nothing() {
-    let mut session = Session::open(Language::JavaScript);
+    let mut session = TestSession::open(Language::JavaScript);
     assert_eq!(session.send("1").ending, "1");
     session.say(&ToGuest::Interrupt);
     assert_eq!(

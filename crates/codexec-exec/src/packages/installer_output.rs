@@ -1,42 +1,42 @@
 use codexec_types::Stream;
 
-/// What an installer says, as far as somebody may want to read it.
+/// The output of an installer, bounded.
 #[derive(Debug, Default)]
-pub(super) struct Chatter {
-    out: Kept,
-    err: Kept,
-    told: usize,
+pub(super) struct InstallerOutput {
+    out: StreamTail,
+    err: StreamTail,
+    reported: usize,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StreamTail {
     text: String,
-    /// What was said before that.
-    has_more: bool,
-    /// The line that has not ended yet.
+    /// True if earlier text was dropped.
+    is_cut: bool,
+    /// The current line, not complete yet.
     line: String,
 }
 
-/// The end of what was said is what counts.
-const KEPT_BYTES: usize = 64 << 10;
+/// The end of the output is kept.
+const TAIL_BYTES: usize = 64 << 10;
 const LINE_CHARS: usize = 200;
-/// More news than this are no news.
-const MAX_TOLD: usize = 500;
+/// Maximum number of progress messages.
+const MAX_REPORTED: usize = 500;
 
-impl Chatter {
+impl InstallerOutput {
     pub(super) fn add(&mut self, stream: Stream, text: &str, progress: &(dyn Fn(&str) + Sync)) {
-        let kept = match stream {
+        let tail = match stream {
             Stream::Out => &mut self.out,
             Stream::Err => &mut self.err,
         };
-        kept.keep(text);
+        tail.push(text);
         for piece in text.split_inclusive('\n') {
-            kept.line.extend(piece.chars().filter(|c| !c.is_control()).take(LINE_CHARS));
-            if piece.ends_with('\n') || kept.line.len() > 4 * LINE_CHARS {
-                let line: String = kept.line.trim().chars().take(LINE_CHARS).collect();
-                kept.line.clear();
-                if !line.is_empty() && self.told < MAX_TOLD {
-                    self.told += 1;
+            tail.line.extend(piece.chars().filter(|c| !c.is_control()).take(LINE_CHARS));
+            if piece.ends_with('\n') || tail.line.len() > 4 * LINE_CHARS {
+                let line: String = tail.line.trim().chars().take(LINE_CHARS).collect();
+                tail.line.clear();
+                if !line.is_empty() && self.reported < MAX_REPORTED {
+                    self.reported += 1;
                     progress(&line);
                 }
             }
@@ -47,17 +47,17 @@ impl Chatter {
         &self.out.text
     }
 
-    /// Both, for people.
+    /// Returns both streams, for people.
     pub(super) fn text(&self) -> String {
-        let parts = [&self.out, &self.err].map(|kept| {
-            let cut = if kept.has_more { "[..]\n" } else { "" };
-            format!("{cut}{}", kept.text)
+        let parts = [&self.out, &self.err].map(|tail| {
+            let cut = if tail.is_cut { "[..]\n" } else { "" };
+            format!("{cut}{}", tail.text)
         });
         parts.concat()
     }
 
-    /// The lines that say what went wrong, or else the last ones.
-    pub(super) fn complaint(&self) -> String {
+    /// Returns the lines with error messages, or else the last lines.
+    pub(super) fn error_lines(&self) -> String {
         let is_complaint = |line: &&str| {
             let line = line.trim_start().to_ascii_lowercase();
             line.starts_with("error")
@@ -72,17 +72,17 @@ impl Chatter {
         let chosen = if complaints.is_empty() { last } else { complaints.as_slice() };
         let said = chosen.join("; ");
         let said: String = said.chars().filter(|c| !c.is_control()).take(1_000).collect();
-        if said.is_empty() { "the installer said nothing".to_owned() } else { said }
+        if said.is_empty() { "the installer printed nothing".to_owned() } else { said }
     }
 }
 
-impl Kept {
-    fn keep(&mut self, text: &str) {
+impl StreamTail {
+    fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        if self.text.len() > 2 * KEPT_BYTES {
-            let from = self.text.ceil_char_boundary(self.text.len() - KEPT_BYTES);
+        if self.text.len() > 2 * TAIL_BYTES {
+            let from = self.text.ceil_char_boundary(self.text.len() - TAIL_BYTES);
             self.text.drain(..from);
-            self.has_more = true;
+            self.is_cut = true;
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A directory tree that is reached through descriptors only: no link is followed, no mount is
-//! crossed and no path leaves the tree, whatever somebody renames meanwhile.
+//! A directory tree that is accessed through descriptors only: no link is followed, no mount is
+//! crossed and no path leaves the tree, whatever is renamed meanwhile.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,46 +11,47 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::moment::Moment;
+use super::file_time::FileTime;
 
-/// A guest can nest folders without end; a path of this many parts is no project's.
+/// Guests can nest folders without limit; no real project is this deep.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-pub(crate) struct Tree(OwnedFd);
+pub(crate) struct DirTree(OwnedFd);
 
-/// One entry of a tree, as the kernel describes it. A link stands for itself.
+/// An entry of a tree as `stat` describes it. Symlinks are not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    pub(crate) kind: NodeKind,
+pub(crate) struct FileNode {
+    pub(crate) kind: FileKind,
     pub(crate) bytes: u64,
-    pub(crate) stamp: Stamp,
-    /// The permission bits alone: no set-id bits, no sticky bit.
+    pub(crate) stamp: FileStamp,
+    /// The permission bits without set-id and sticky bits.
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NodeKind {
+pub(crate) enum FileKind {
     File,
     Dir,
     Link,
-    /// A character device with the number 0:0: overlayfs writes one where a guest deleted.
+    /// A character device with the number 0:0, which overlayfs creates where the guest deleted an
+    /// entry.
     Whiteout,
     /// A pipe, a socket or a device.
     Special,
 }
 
-/// Which file it is, and when it last changed.
+/// The identity of a file, and when it last changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileStamp {
     inode: u64,
-    pub(crate) modified: Moment,
-    pub(crate) changed: Moment,
+    pub(crate) modified: FileTime,
+    pub(crate) changed: FileTime,
 }
 
-impl Tree {
-    pub(crate) fn new(directory: OwnedFd) -> Tree {
-        Tree(directory)
+impl DirTree {
+    pub(crate) fn new(directory: OwnedFd) -> DirTree {
+        DirTree(directory)
     }
 
     pub(crate) fn root(&self) -> BorrowedFd<'_> {
@@ -61,30 +62,31 @@ impl Tree {
         self.open(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    /// A tree of its own below this one.
-    pub(crate) fn subtree(&self, path: &Path) -> io::Result<Tree> {
-        self.open_dir(path).map(Tree)
+    /// Opens a folder as a tree of its own.
+    pub(crate) fn open_subtree(&self, path: &Path) -> io::Result<DirTree> {
+        self.open_dir(path).map(DirTree)
     }
 
-    /// Opens a regular file for reading. Neither a pipe nor a device makes this wait.
-    pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, Node)> {
+    /// Opens a regular file for reading. Never blocks on a pipe or device.
+    pub(crate) fn open_file(&self, path: &Path) -> io::Result<(File, FileNode)> {
         let file = File::from(self.open(path, OFlags::RDONLY | OFlags::NONBLOCK)?);
-        let node = Node::of(&fs::fstat(&file)?);
-        if node.kind != NodeKind::File {
+        let node = FileNode::from_stat(&fs::fstat(&file)?);
+        if node.kind != FileKind::File {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         Ok((file, node))
     }
 
-    /// The folder that a path's last part is in, and that part.
-    pub(crate) fn parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
+    /// Opens the parent folder of a path. Returns it with the last component.
+    pub(crate) fn open_parent<'a>(&self, path: &'a Path) -> io::Result<(OwnedFd, &'a OsStr)> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         Ok((self.open_dir(path.parent().unwrap_or(Path::new("")))?, name))
     }
 
-    /// `None` if nothing is there.
-    pub(crate) fn find(&self, path: &Path) -> io::Result<Option<Node>> {
-        let found = self.parent(path).and_then(|(folder, name)| look(folder.as_fd(), name));
+    /// Returns the entry at a path, or `None` if there is none.
+    pub(crate) fn find(&self, path: &Path) -> io::Result<Option<FileNode>> {
+        let found =
+            self.open_parent(path).and_then(|(folder, name)| stat_entry(folder.as_fd(), name));
         match found {
             Err(error) if is_absent(&error) => Ok(None),
             other => other.map(Some),
@@ -92,14 +94,13 @@ impl Tree {
     }
 
     pub(crate) fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
-        let (folder, name) = self.parent(path)?;
+        let (folder, name) = self.open_parent(path)?;
         let target = fs::readlinkat(folder, name, Vec::new())?;
         Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
     }
 
-    /// What is in a folder, by name. An entry that is gone by the time it is looked at is left
-    /// out.
-    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(OsString, Node)>> {
+    /// Lists a folder, sorted by name. Entries that disappear meanwhile are skipped.
+    pub(crate) fn list(&self, path: &Path) -> io::Result<Vec<(OsString, FileNode)>> {
         let folder = self.open_dir(path)?;
         let mut found = Vec::new();
         for entry in fs::Dir::read_from(&folder)? {
@@ -108,7 +109,7 @@ impl Tree {
             if name == "." || name == ".." {
                 continue;
             }
-            match look(folder.as_fd(), name) {
+            match stat_entry(folder.as_fd(), name) {
                 Ok(node) => found.push((name.to_owned(), node)),
                 Err(error) if is_absent(&error) => {}
                 Err(error) => return Err(error),
@@ -118,11 +119,11 @@ impl Tree {
         Ok(found)
     }
 
-    /// Makes an entry that a guest closed by its mode readable for us. Only for a layer of ours:
-    /// the user's own modes are the user's.
-    pub(crate) fn unlock(&self, path: &Path, node: &Node) -> io::Result<()> {
-        let needed = if node.kind == NodeKind::Dir { 0o700 } else { 0o400 };
-        if node.mode & needed == needed || !matches!(node.kind, NodeKind::Dir | NodeKind::File) {
+    /// Makes an entry readable that a guest closed with its mode. Only for our own layers: the
+    /// user's modes are never changed.
+    pub(crate) fn unlock(&self, path: &Path, node: &FileNode) -> io::Result<()> {
+        let needed = if node.kind == FileKind::Dir { 0o700 } else { 0o400 };
+        if node.mode & needed == needed || !matches!(node.kind, FileKind::Dir | FileKind::File) {
             return Ok(());
         }
         let entry = self.open(path, OFlags::PATH | OFlags::NOFOLLOW)?;
@@ -131,13 +132,13 @@ impl Tree {
         Ok(fs::chmodat(CWD, by_descriptor, mode, AtFlags::empty())?)
     }
 
-    /// Makes a folder with the mode and owner of another.
+    /// Creates a folder with the mode and owner of another.
     pub(crate) fn make_folder(&self, path: &Path, like: &Path) -> io::Result<()> {
         self.make_folder_like(path, &self.open_dir(like)?)
     }
 
     fn make_folder_like(&self, path: &Path, like: &OwnedFd) -> io::Result<()> {
-        let (folder, name) = self.parent(path)?;
+        let (folder, name) = self.open_parent(path)?;
         match fs::mkdirat(&folder, name, Mode::from_raw_mode(0o700)) {
             Ok(()) => {}
             Err(Errno::EXIST) => return Ok(()),
@@ -151,13 +152,13 @@ impl Tree {
     }
 
     /// Moves an entry to the same path in another tree of the same file system.
-    pub(crate) fn move_entry(&self, path: &Path, to: &Tree) -> io::Result<()> {
+    pub(crate) fn move_entry(&self, path: &Path, to: &DirTree) -> io::Result<()> {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
         for folder in above.into_iter().filter(|path| !path.as_os_str().is_empty()) {
             to.make_folder_like(folder, &self.open_dir(folder)?)?;
         }
-        let ((old, name), (new, _)) = (self.parent(path)?, to.parent(path)?);
+        let ((old, name), (new, _)) = (self.open_parent(path)?, to.open_parent(path)?);
         Ok(fs::renameat(old, name, new, name)?)
     }
 
@@ -169,7 +170,7 @@ impl Tree {
             | ResolveFlags::NO_XDEV;
         loop {
             match fs::openat2(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-                // Somebody renames above us at this moment.
+                // Some ancestor was renamed during the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => return Ok(other?),
             }
@@ -177,27 +178,28 @@ impl Tree {
     }
 }
 
-impl Node {
-    fn of(stat: &Stat) -> Node {
+impl FileNode {
+    fn from_stat(stat: &Stat) -> FileNode {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => NodeKind::File,
-            FileType::Directory => NodeKind::Dir,
-            FileType::Symlink => NodeKind::Link,
-            FileType::CharacterDevice if stat.st_rdev == 0 => NodeKind::Whiteout,
-            _ => NodeKind::Special,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Dir,
+            FileType::Symlink => FileKind::Link,
+            FileType::CharacterDevice if stat.st_rdev == 0 => FileKind::Whiteout,
+            _ => FileKind::Special,
         };
-        let stamp = Stamp {
+        let stamp = FileStamp {
             inode: stat.st_ino,
-            modified: Moment::new(stat.st_mtime, stat.st_mtime_nsec),
-            changed: Moment::new(stat.st_ctime, stat.st_ctime_nsec),
+            modified: FileTime::new(stat.st_mtime, stat.st_mtime_nsec),
+            changed: FileTime::new(stat.st_ctime, stat.st_ctime_nsec),
         };
         let bytes = u64::try_from(stat.st_size).unwrap_or(0);
         let (mode, owner) = (stat.st_mode & 0o777, (stat.st_uid, stat.st_gid));
-        Node { kind, bytes, stamp, mode, owner }
+        FileNode { kind, bytes, stamp, mode, owner }
     }
 
-    /// The same file with the same content as far as its times tell. A rename changes `changed`.
-    pub(crate) fn has_content_of(&self, other: &Node) -> bool {
+    /// True if this is the same file with the same content, judging by its times. A rename changes
+    /// `changed`.
+    pub(crate) fn has_content_of(&self, other: &FileNode) -> bool {
         self.kind == other.kind
             && self.bytes == other.bytes
             && self.stamp.inode == other.stamp.inode
@@ -205,20 +207,20 @@ impl Node {
     }
 }
 
-pub(crate) fn look(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<Node> {
-    Ok(Node::of(&fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?))
+pub(crate) fn stat_entry(folder: BorrowedFd<'_>, name: &OsStr) -> io::Result<FileNode> {
+    Ok(FileNode::from_stat(&fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?))
 }
 
-pub(crate) fn describe(file: &File) -> io::Result<Node> {
-    Ok(Node::of(&fs::fstat(file)?))
+pub(crate) fn stat_file(file: &File) -> io::Result<FileNode> {
+    Ok(FileNode::from_stat(&fs::fstat(file)?))
 }
 
-/// True if an error says that a path leads to nothing.
+/// True if the error means that the path does not exist.
 pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Compares two files from where they stand to their ends.
+/// Compares two files from their current positions to their ends.
 pub(crate) fn have_equal_content(a: &mut File, b: &mut File) -> io::Result<bool> {
     let (mut left, mut right) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {

@@ -1,23 +1,23 @@
-//! What an end means, from what the host saw. A guest's own word counts only for what it
-//! returned or threw.
+//! Decides the outcome of a run from what the host observed. The guest's own report counts only for
+//! the value that it returned or threw.
 
 use codexec_sandbox::Exit;
 use codexec_types::{Crash, Json, Language, Limit, Outcome, Thrown, ThrownCode};
 
-/// What the host saw of an end.
+/// The host's observations about the end of a guest.
 pub(crate) struct Evidence {
     pub(crate) language: Language,
-    /// The code was parsed; before that, only our own parser ran.
+    /// The code was parsed. Before that, only our own parser has run.
     pub(crate) is_compiled: bool,
     pub(crate) exit: Option<Exit>,
-    /// The wait status of the guest's first process, for a guest that is a program.
+    /// The wait status of the guest's first process, if the guest is a program.
     pub(crate) status: Option<i32>,
     pub(crate) ran_out_of_memory: bool,
     pub(crate) peak_bytes: u64,
     pub(crate) memory_bytes: u64,
 }
 
-/// What a guest said of its own end.
+/// The guest's own report about its end.
 pub(crate) enum Claim {
     Returned(Json),
     Threw(Thrown),
@@ -30,18 +30,18 @@ const SIGXCPU: i32 = 24;
 const SIGXFSZ: i32 = 25;
 
 impl Evidence {
-    /// For our own engine: it is our program that speaks, as long as it speaks.
-    pub(crate) fn of_engine(&self, claim: Option<Claim>) -> Outcome {
+    /// Judges a run of the built-in engine, whose report is trusted as long as there is one.
+    pub(crate) fn judge_engine(&self, claim: Option<Claim>) -> Outcome {
         match claim {
             Some(Claim::Returned(value)) => Outcome::Returned(value),
-            Some(Claim::Threw(thrown)) => self.thrown(thrown),
+            Some(Claim::Threw(thrown)) => self.judge_thrown_by_engine(thrown),
             None if self.ran_out_of_memory && self.is_compiled => Outcome::Stopped(Limit::Memory),
-            None => self.died(),
+            None => self.judge_silent_death(),
         }
     }
 
-    /// For a program: the way its first process ended, and its word only beside it.
-    pub(crate) fn of_program(&self, claim: Option<Claim>) -> Outcome {
+    /// Judges a run of a program by its exit status; its report only adds details.
+    pub(crate) fn judge_program(&self, claim: Option<Claim>) -> Outcome {
         let Some(status) = self.status else { return Outcome::Crashed(Crash::Exited) };
         let (code, signal) = ((status >> 8) & 0xff, status & 0x7f);
         match (code, signal) {
@@ -51,7 +51,7 @@ impl Evidence {
             },
             _ if self.ran_out_of_memory => Outcome::Stopped(Limit::Memory),
             (code, 0) => match claim {
-                Some(Claim::Threw(thrown)) => self.thrown_by_program(thrown),
+                Some(Claim::Threw(thrown)) => self.judge_thrown_by_program(thrown),
                 Some(Claim::Returned(_)) | None => Outcome::Exited { code },
             },
             (_, SIGXCPU) => Outcome::Stopped(Limit::Cpu),
@@ -60,11 +60,11 @@ impl Evidence {
         }
     }
 
-    /// What a program threw, at its end or at the end of a cell.
+    /// Judges an error that a program threw, at its end or at the end of a cell.
     ///
-    /// THREAT[ZYG-4]: that its memory ran out is the host's to say. A program that says so itself,
-    /// with its memory not full, has thrown an error like any other.
-    pub(crate) fn thrown_by_program(&self, thrown: Thrown) -> Outcome {
+    /// THREAT[ZYG-4]: only the host decides that memory ran out. A program that claims it while its
+    /// memory is not full has thrown an ordinary error.
+    pub(crate) fn judge_thrown_by_program(&self, thrown: Thrown) -> Outcome {
         match thrown.code {
             ThrownCode::MemoryLimit if self.ran_out_of_memory || self.is_full() => {
                 Outcome::Stopped(Limit::Memory)
@@ -90,15 +90,15 @@ impl Evidence {
         self.peak_bytes >= self.memory_bytes / 4 * 3
     }
 
-    /// For a cell of our own engine, which goes on.
-    pub(crate) fn of_cell(&self, thrown: Thrown) -> Outcome {
-        self.thrown(thrown)
+    /// Judges an error thrown by a cell of the built-in engine, which keeps running.
+    pub(crate) fn judge_cell(&self, thrown: Thrown) -> Outcome {
+        self.judge_thrown_by_engine(thrown)
     }
 
-    /// What our engine's guest threw, in the light of what the host saw.
-    fn thrown(&self, thrown: Thrown) -> Outcome {
-        // An engine without memory for an error object throws null, as any guest may, or loses
-        // the promise that it was about to settle.
+    /// Judges an error thrown in the built-in engine, using the host's observations.
+    fn judge_thrown_by_engine(&self, thrown: Thrown) -> Outcome {
+        // An engine without memory for an error object throws null, as any guest may, or loses the
+        // promise that it was about to settle.
         let is_full = self.is_full();
         let is_out = match thrown.code {
             ThrownCode::MemoryLimit => true,
@@ -117,25 +117,25 @@ impl Evidence {
         };
         match (is_out, self.is_compiled) {
             (true, true) => Outcome::Stopped(Limit::Memory),
-            (true, false) => Outcome::Threw(too_deep(self.language)),
+            (true, false) => Outcome::Threw(nesting_error(self.language)),
             (false, _) => Outcome::Threw(thrown),
         }
     }
 
-    /// What it means that a worker of our engine died without a word.
-    fn died(&self) -> Outcome {
+    /// Judges a worker of the built-in engine that died without a report.
+    fn judge_silent_death(&self) -> Outcome {
         let by = self.exit.and_then(|exit| exit.signal);
-        // THREAT[RES-5]: before the guest's code ran, only our parser can have run out of stack
-        // or of memory.
+        // THREAT[RES-5]: before the guest's code runs, only our parser can run out of stack or
+        // memory.
         let overflowed = [SIGSEGV, SIGABRT, SIGBUS].map(Some).contains(&by);
         if !self.is_compiled && (overflowed || self.ran_out_of_memory) {
-            return Outcome::Threw(too_deep(self.language));
+            return Outcome::Threw(nesting_error(self.language));
         }
         Outcome::Crashed(Crash::Exited)
     }
 }
 
-fn too_deep(language: Language) -> Thrown {
+fn nesting_error(language: Language) -> Thrown {
     let code = match language {
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
             ThrownCode::SyntaxError

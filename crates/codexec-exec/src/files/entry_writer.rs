@@ -1,6 +1,6 @@
-//! Changes to the user's own directory, one entry at a time. Each looks at what it displaces
-//! after it has been displaced, and puts it back if somebody else changed it: nothing of the
-//! user's is overwritten or deleted unseen.
+//! Changes entries of the user's directory, one at a time. Each change inspects the displaced entry
+//! afterwards and puts it back if somebody else has changed it, so nothing of the user is
+//! overwritten or deleted unnoticed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,89 +11,89 @@ use std::path::Path;
 use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::tree::{Node, NodeKind, Tree, describe, look};
+use super::dir_tree::{DirTree, FileKind, FileNode, stat_entry, stat_file};
 
-/// What became of one entry.
+/// The result of a change to one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placed {
-    Done(Option<Node>),
-    /// Somebody else changed it meanwhile; theirs stays.
+pub(super) enum EntryResult {
+    Done(Option<FileNode>),
+    /// Somebody else changed the entry meanwhile; their version stays.
     Conflict,
 }
 
-/// What an entry of the user's directory is to become.
-pub(super) struct Wanted<'a> {
-    pub(super) content: Content<'a>,
+/// The new state of an entry.
+pub(super) struct NewEntry<'a> {
+    pub(super) content: EntryContent<'a>,
     pub(super) mode: u32,
     pub(super) owner: Option<(u32, u32)>,
     pub(super) modified: Option<Timespec>,
 }
 
-pub(super) enum Content<'a> {
-    /// At most this many bytes of it.
+pub(super) enum EntryContent<'a> {
+    /// A file, cut to this many bytes.
     File(&'a mut File, u64),
     Link(&'a Path),
 }
 
-/// Writes a new entry. `Conflict` if there is one by now.
-pub(super) fn create(tree: &Tree, path: &Path, wanted: Wanted<'_>) -> io::Result<Placed> {
-    let (folder, name) = tree.parent(path)?;
-    let staged = Staged::write(folder, wanted)?;
+/// Creates an entry. Returns `Conflict` if one exists by now.
+pub(super) fn create(tree: &DirTree, path: &Path, entry: NewEntry<'_>) -> io::Result<EntryResult> {
+    let (folder, name) = tree.open_parent(path)?;
+    let staged = StagedEntry::write(folder, entry)?;
     staged.publish(name)
 }
 
-/// Puts a new entry where `expected` is.
+/// Replaces the `expected` entry.
 pub(super) fn replace(
-    tree: &Tree,
+    tree: &DirTree,
     path: &Path,
-    expected: &Node,
-    wanted: Wanted<'_>,
-) -> io::Result<Placed> {
-    let (folder, name) = tree.parent(path)?;
-    let staged = Staged::write(folder, wanted)?;
+    expected: &FileNode,
+    entry: NewEntry<'_>,
+) -> io::Result<EntryResult> {
+    let (folder, name) = tree.open_parent(path)?;
+    let staged = StagedEntry::write(folder, entry)?;
     staged.exchange(name, expected)
 }
 
-/// Removes a file or a link.
-pub(super) fn remove(tree: &Tree, path: &Path, expected: &Node) -> io::Result<Placed> {
-    let (folder, name) = tree.parent(path)?;
-    let aside = unused_name()?;
+/// Removes a file or a symlink.
+pub(super) fn remove(tree: &DirTree, path: &Path, expected: &FileNode) -> io::Result<EntryResult> {
+    let (folder, name) = tree.open_parent(path)?;
+    let aside = random_name()?;
     match fs::renameat_with(&folder, name, &folder, &aside, RenameFlags::NOREPLACE) {
         Ok(()) => {}
-        Err(Errno::NOENT) => return Ok(Placed::Done(None)),
-        // A file system without this flag.
+        Err(Errno::NOENT) => return Ok(EntryResult::Done(None)),
+        // The file system does not support the flag.
         Err(Errno::INVAL) => {
-            return match look(folder.as_fd(), name)?.has_content_of(expected) {
+            return match stat_entry(folder.as_fd(), name)?.has_content_of(expected) {
                 true => fs::unlinkat(&folder, name, AtFlags::empty())
-                    .map(|()| Placed::Done(None))
+                    .map(|()| EntryResult::Done(None))
                     .map_err(Into::into),
-                false => Ok(Placed::Conflict),
+                false => Ok(EntryResult::Conflict),
             };
         }
         Err(errno) => return Err(errno.into()),
     }
     if is_untouched(tree, &folder, &aside, path, expected) {
         fs::unlinkat(&folder, &aside, AtFlags::empty())?;
-        return Ok(Placed::Done(None));
+        return Ok(EntryResult::Done(None));
     }
-    // If the name is taken by now, both stay: one under a name that tells where it comes from.
+    // If the name is taken by now, both entries stay: the displaced one under its temporary name.
     let _ = fs::renameat_with(&folder, &aside, &folder, name, RenameFlags::NOREPLACE);
-    Ok(Placed::Conflict)
+    Ok(EntryResult::Conflict)
 }
 
-/// Removes a folder in which nothing is.
-pub(super) fn remove_dir(tree: &Tree, path: &Path) -> io::Result<Placed> {
-    let (folder, name) = tree.parent(path)?;
+/// Removes an empty folder.
+pub(super) fn remove_dir(tree: &DirTree, path: &Path) -> io::Result<EntryResult> {
+    let (folder, name) = tree.open_parent(path)?;
     match fs::unlinkat(&folder, name, AtFlags::REMOVEDIR) {
-        Ok(()) | Err(Errno::NOENT) => Ok(Placed::Done(None)),
-        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(Placed::Conflict),
+        Ok(()) | Err(Errno::NOENT) => Ok(EntryResult::Done(None)),
+        Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => Ok(EntryResult::Conflict),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Makes a folder, and those above it that are missing.
+/// Creates a folder and its missing parents. Returns true if any was created.
 pub(super) fn make_dirs(
-    tree: &Tree,
+    tree: &DirTree,
     path: &Path,
     mode: impl Fn(&Path) -> u32,
     owner: Option<(u32, u32)>,
@@ -103,14 +103,14 @@ pub(super) fn make_dirs(
         path.ancestors().filter(|path| !path.as_os_str().is_empty()).collect::<Vec<_>>();
     above.reverse();
     for path in above {
-        let (folder, name) = tree.parent(path)?;
+        let (folder, name) = tree.open_parent(path)?;
         match fs::mkdirat(&folder, name, Mode::from_raw_mode(mode(path))) {
             Ok(()) => is_new = true,
             Err(Errno::EXIST) => continue,
             Err(errno) => return Err(errno.into()),
         }
         let made = tree.open_dir(path)?;
-        // Our own umask is not the guest's.
+        // `mkdir` applied our own umask.
         fs::fchmod(&made, Mode::from_raw_mode(mode(path)))?;
         if let Some((user, group)) = owner {
             fs::fchown(&made, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
@@ -119,34 +119,34 @@ pub(super) fn make_dirs(
     Ok(is_new)
 }
 
-/// An entry that is written and that nobody sees under its own name yet.
-struct Staged {
+/// An entry that is written, but not visible under its final name yet.
+struct StagedEntry {
     folder: OwnedFd,
     file: Option<File>,
-    /// `None` while the file has no name at all.
+    /// `None` while the file has no name at all (`O_TMPFILE`).
     name: Option<OsString>,
 }
 
-impl Staged {
-    fn write(folder: OwnedFd, wanted: Wanted<'_>) -> io::Result<Staged> {
-        let Wanted { content, mode, owner, modified } = wanted;
+impl StagedEntry {
+    fn write(folder: OwnedFd, entry: NewEntry<'_>) -> io::Result<StagedEntry> {
+        let NewEntry { content, mode, owner, modified } = entry;
         let mut staged = match content {
-            Content::Link(target) => {
-                let name = unused_name()?;
+            EntryContent::Link(target) => {
+                let name = random_name()?;
                 fs::symlinkat(target, &folder, &name)?;
-                Staged { folder, file: None, name: Some(name) }
+                StagedEntry { folder, file: None, name: Some(name) }
             }
-            Content::File(source, max_bytes) => {
-                let mut staged = Staged::unnamed(folder)?;
+            EntryContent::File(source, max_bytes) => {
+                let mut staged = StagedEntry::create_unnamed(folder)?;
                 if let Some(file) = &mut staged.file {
                     io::copy(&mut io::Read::take(source, max_bytes), file)?;
-                    // THREAT[FIL-4]: no set-id bit is among these.
+                    // THREAT[FIL-4]: drops set-id bits.
                     fs::fchmod(&*file, Mode::from_raw_mode(mode & 0o777))?;
                 }
                 staged
             }
         };
-        staged.belong_to(owner)?;
+        staged.set_owner(owner)?;
         if let (Some(file), Some(modified)) = (&staged.file, modified) {
             let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
             fs::futimens(file, &Timestamps { last_access: omit, last_modification: modified })?;
@@ -154,20 +154,20 @@ impl Staged {
         Ok(staged)
     }
 
-    fn unnamed(folder: OwnedFd) -> io::Result<Staged> {
+    fn create_unnamed(folder: OwnedFd) -> io::Result<StagedEntry> {
         let mode = Mode::from_raw_mode(0o600);
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         if let Ok(file) = fs::openat(&folder, ".", flags, mode) {
-            return Ok(Staged { folder, file: Some(File::from(file)), name: None });
+            return Ok(StagedEntry { folder, file: Some(File::from(file)), name: None });
         }
-        // A file system that has no files without a name.
-        let name = unused_name()?;
+        // The file system does not support `O_TMPFILE`.
+        let name = random_name()?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
         let file = fs::openat(&folder, &name, flags | OFlags::NOFOLLOW, mode)?;
-        Ok(Staged { folder, file: Some(File::from(file)), name: Some(name) })
+        Ok(StagedEntry { folder, file: Some(File::from(file)), name: Some(name) })
     }
 
-    fn belong_to(&mut self, owner: Option<(u32, u32)>) -> io::Result<()> {
+    fn set_owner(&mut self, owner: Option<(u32, u32)>) -> io::Result<()> {
         let Some((user, group)) = owner else { return Ok(()) };
         let (user, group) = (Some(Uid::from_raw(user)), Some(Gid::from_raw(group)));
         match (&self.file, &self.name) {
@@ -180,14 +180,15 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives it its own name, if that is free.
-    fn publish(mut self, name: &OsStr) -> io::Result<Placed> {
+    /// Gives the entry its final name, if that is free.
+    fn publish(mut self, name: &OsStr) -> io::Result<EntryResult> {
         let named = match self.name.take() {
-            None => self.link(name),
+            None => self.link_as(name),
             Some(staged) => {
                 let flags = RenameFlags::NOREPLACE;
                 let moved = fs::renameat_with(&self.folder, &staged, &self.folder, name, flags);
-                // A file system without this flag: two names for a moment, and never a loss.
+                // The file system does not support the flag: the file has two names for a moment,
+                // but is never lost.
                 let moved = match moved {
                     Err(Errno::INVAL) => {
                         let none = AtFlags::empty();
@@ -203,19 +204,19 @@ impl Staged {
             }
         };
         match named {
-            Ok(()) => self.placed(name),
-            Err(Errno::EXIST) => Ok(Placed::Conflict),
+            Ok(()) => self.describe_result(name),
+            Err(Errno::EXIST) => Ok(EntryResult::Conflict),
             Err(errno) => Err(errno.into()),
         }
     }
 
-    /// Changes places with what has the name, which must be what was expected.
-    fn exchange(mut self, name: &OsStr, expected: &Node) -> io::Result<Placed> {
+    /// Swaps the entry with the one that has the name, and checks that this was the expected one.
+    fn exchange(mut self, name: &OsStr, expected: &FileNode) -> io::Result<EntryResult> {
         let staged = match self.name.take() {
             Some(staged) => staged,
             None => {
-                let staged = unused_name()?;
-                self.link(&staged)?;
+                let staged = random_name()?;
+                self.link_as(&staged)?;
                 staged
             }
         };
@@ -223,47 +224,47 @@ impl Staged {
         let (folder, flags) = (&self.folder, RenameFlags::EXCHANGE);
         match fs::renameat_with(folder, &staged, folder, name, flags) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(Placed::Conflict),
-            // A file system that cannot exchange: what is there is looked at just before.
+            Err(Errno::NOENT) => return Ok(EntryResult::Conflict),
+            // The file system cannot exchange names: the entry is checked just before the rename.
             Err(Errno::INVAL) => {
-                if !look(folder.as_fd(), name)?.has_content_of(expected) {
-                    return Ok(Placed::Conflict);
+                if !stat_entry(folder.as_fd(), name)?.has_content_of(expected) {
+                    return Ok(EntryResult::Conflict);
                 }
                 fs::renameat(folder, &staged, folder, name)?;
                 self.name = None;
-                return self.placed(name);
+                return self.describe_result(name);
             }
             Err(errno) => return Err(errno.into()),
         }
-        let tree = Tree::new(folder.try_clone()?);
+        let tree = DirTree::new(folder.try_clone()?);
         if is_untouched(&tree, folder, &staged, Path::new(&staged), expected) {
-            return self.placed(name);
+            return self.describe_result(name);
         }
         if let Err(errno) = fs::renameat_with(folder, &staged, folder, name, flags) {
-            // Under our name is now the user's file: it stays there rather than being lost.
+            // The temporary name now holds the user's file, which must not be deleted.
             self.name = None;
             return Err(errno.into());
         }
-        Ok(Placed::Conflict)
+        Ok(EntryResult::Conflict)
     }
 
-    fn link(&self, name: &OsStr) -> Result<(), Errno> {
+    fn link_as(&self, name: &OsStr) -> Result<(), Errno> {
         let Some(file) = &self.file else { return Err(Errno::INVAL) };
         let by_descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
         fs::linkat(fs::CWD, by_descriptor, &self.folder, name, AtFlags::SYMLINK_FOLLOW)
     }
 
-    fn placed(&self, name: &OsStr) -> io::Result<Placed> {
+    fn describe_result(&self, name: &OsStr) -> io::Result<EntryResult> {
         let node = match &self.file {
-            Some(file) => describe(file)?,
-            None => look(self.folder.as_fd(), name)?,
+            Some(file) => stat_file(file)?,
+            None => stat_entry(self.folder.as_fd(), name)?,
         };
-        Ok(Placed::Done(Some(node)))
+        Ok(EntryResult::Done(Some(node)))
     }
 }
 
-impl Drop for Staged {
-    /// What is under a name of ours is ours, or is what was replaced.
+impl Drop for StagedEntry {
+    /// Removes the temporary name, which holds our own entry or the one that was replaced.
     fn drop(&mut self) {
         if let Some(name) = self.name.take() {
             let _ = fs::unlinkat(&self.folder, name, AtFlags::empty());
@@ -271,16 +272,17 @@ impl Drop for Staged {
     }
 }
 
-/// True if what was set aside is what was expected, and nobody still writes to it.
+/// True if the displaced entry is the expected one, and nobody has it open for writing.
 fn is_untouched(
-    tree: &Tree,
+    tree: &DirTree,
     folder: &OwnedFd,
     aside: &OsStr,
     path: &Path,
-    expected: &Node,
+    expected: &FileNode,
 ) -> bool {
-    let is_same = look(folder.as_fd(), aside).is_ok_and(|found| found.has_content_of(expected));
-    if !is_same || expected.kind != NodeKind::File {
+    let is_same =
+        stat_entry(folder.as_fd(), aside).is_ok_and(|found| found.has_content_of(expected));
+    if !is_same || expected.kind != FileKind::File {
         return is_same;
     }
     let aside = path.with_file_name(aside);
@@ -288,13 +290,13 @@ fn is_untouched(
         Ok((file, found)) => {
             found.has_content_of(expected) && !codexec_sandbox::is_open_for_writing(file.as_fd())
         }
-        // A file that we may not read: its times have to do.
+        // An unreadable file: only its times can be compared.
         Err(_) => is_same,
     }
 }
 
-/// A name that nothing has, and that says whose it is if we die meanwhile.
-fn unused_name() -> io::Result<OsString> {
+/// Returns a random name that identifies its owner if we die before removing it.
+fn random_name() -> io::Result<OsString> {
     let mut bits = [0; 8];
     getrandom::fill(&mut bits).map_err(io::Error::other)?;
     Ok(OsString::from(format!(".codexec-{:016x}", u64::from_ne_bytes(bits))))

@@ -1,54 +1,54 @@
-//! What is told of a commit, or of a workspace: bounded, in the order in which it was seen.
+//! The report about a commit or a workspace: a bounded list of files in the order of the walk.
 
 use std::io;
 use std::path::Path;
 
 use codexec_types::{Artifact, Changes, NotWritten};
 
-/// How many files the lists of what was written hold together, and those of what was not.
+/// Maximum number of listed files that were written, and of files that were not.
 const MAX_WRITTEN: usize = 200;
 const MAX_NOT_WRITTEN: usize = 50;
 
 #[derive(Default)]
-pub(crate) struct Listing {
+pub(crate) struct ChangeReport {
     changes: Changes,
     written: usize,
     not_written: usize,
 }
 
-impl Listing {
-    pub(crate) fn created(&mut self, path: &Path, bytes: u64) {
-        if let Some(artifact) = self.artifact(path, bytes) {
+impl ChangeReport {
+    pub(crate) fn add_created(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.make_artifact(path, bytes) {
             self.changes.created.push(artifact);
         }
     }
 
-    pub(crate) fn modified(&mut self, path: &Path, bytes: u64) {
-        if let Some(artifact) = self.artifact(path, bytes) {
+    pub(crate) fn add_modified(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.make_artifact(path, bytes) {
             self.changes.modified.push(artifact);
         }
     }
 
-    pub(crate) fn deleted(&mut self, path: &Path, bytes: u64) {
-        if let Some(artifact) = self.artifact(path, bytes) {
+    pub(crate) fn add_deleted(&mut self, path: &Path, bytes: u64) {
+        if let Some(artifact) = self.make_artifact(path, bytes) {
             self.changes.deleted.push(artifact);
         }
     }
 
-    pub(crate) fn held_back(&mut self, path: &Path, reason: &str) {
-        if let Some(entry) = self.entry(path, reason) {
+    pub(crate) fn add_held_back(&mut self, path: &Path, reason: &str) {
+        if let Some(entry) = self.make_entry(path, reason) {
             self.changes.held_back.push(entry);
         }
     }
 
-    pub(crate) fn conflict(&mut self, path: &Path, reason: &str) {
-        if let Some(entry) = self.entry(path, reason) {
+    pub(crate) fn add_conflict(&mut self, path: &Path, reason: &str) {
+        if let Some(entry) = self.make_entry(path, reason) {
             self.changes.conflicts.push(entry);
         }
     }
 
-    pub(crate) fn failed(&mut self, path: &Path, error: &io::Error) {
-        self.conflict(path, &format!("it could not be written: {error}"));
+    pub(crate) fn add_failed(&mut self, path: &Path, error: &io::Error) {
+        self.add_conflict(path, &format!("it could not be written: {error}"));
     }
 
     pub(crate) fn into_changes(mut self) -> Changes {
@@ -60,7 +60,7 @@ impl Listing {
         self.changes
     }
 
-    fn artifact(&mut self, path: &Path, bytes: u64) -> Option<Artifact> {
+    fn make_artifact(&mut self, path: &Path, bytes: u64) -> Option<Artifact> {
         if self.written >= MAX_WRITTEN {
             self.changes.left_out += 1;
             return None;
@@ -69,7 +69,7 @@ impl Listing {
         Some(Artifact { path: path.display().to_string(), bytes })
     }
 
-    fn entry(&mut self, path: &Path, reason: &str) -> Option<NotWritten> {
+    fn make_entry(&mut self, path: &Path, reason: &str) -> Option<NotWritten> {
         if self.not_written >= MAX_NOT_WRITTEN {
             self.changes.left_out += 1;
             return None;

@@ -1,31 +1,31 @@
-//! Copies of a guest's files in the folder of its execution, for whoever wants them later.
+//! Copies of a guest's files in the directory of its execution.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-use super::ledger::Ledger;
-use super::tree::{MAX_DEPTH, Node, NodeKind, Tree};
+use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH};
+use super::ledger::CommitLedger;
 
-/// What is kept of one execution's files.
+/// Limits of the copies for one execution.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_FILES: usize = 1_000;
 
-pub(crate) struct KeptFiles<'a> {
+pub(crate) struct ArtifactCopies<'a> {
     folder: &'a Path,
     bytes_left: u64,
     files_left: usize,
 }
 
-impl<'a> KeptFiles<'a> {
-    pub(crate) fn new(folder: &'a Path) -> KeptFiles<'a> {
-        KeptFiles { folder, bytes_left: MAX_BYTES, files_left: MAX_FILES }
+impl<'a> ArtifactCopies<'a> {
+    pub(crate) fn new(folder: &'a Path) -> ArtifactCopies<'a> {
+        ArtifactCopies { folder, bytes_left: MAX_BYTES, files_left: MAX_FILES }
     }
 
-    /// Copies one file, as far as there is room for it. Bytes are counted as they are copied: a
-    /// file may grow meanwhile.
-    pub(crate) fn keep_file(&mut self, tree: &Tree, path: &Path) -> io::Result<()> {
+    /// Copies one file if it fits. Bytes are counted while they are copied, because the file may
+    /// grow.
+    pub(crate) fn copy_file(&mut self, tree: &DirTree, path: &Path) -> io::Result<()> {
         let (mut source, node) = tree.open_file(path)?;
         if node.bytes > self.bytes_left || self.files_left == 0 {
             return Ok(());
@@ -41,26 +41,27 @@ impl<'a> KeptFiles<'a> {
         Ok(())
     }
 
-    /// Copies an entry with all that is below it. True if any of it is new since the last commit.
-    pub(crate) fn keep(
+    /// Copies an entry and everything below it. Returns true if any of it is new since the last
+    /// commit.
+    pub(crate) fn copy_entry(
         &mut self,
-        tree: &Tree,
+        tree: &DirTree,
         path: &Path,
-        node: &Node,
-        ledger: &mut Ledger,
+        node: &FileNode,
+        ledger: &mut CommitLedger,
     ) -> bool {
-        self.keep_below(tree, path, node, ledger, 0)
+        self.copy_below(tree, path, node, ledger, 0)
     }
 
-    fn keep_below(
+    fn copy_below(
         &mut self,
-        tree: &Tree,
+        tree: &DirTree,
         path: &Path,
-        node: &Node,
-        ledger: &mut Ledger,
+        node: &FileNode,
+        ledger: &mut CommitLedger,
         depth: usize,
     ) -> bool {
-        if node.kind == NodeKind::Dir {
+        if node.kind == FileKind::Dir {
             if depth >= MAX_DEPTH || self.files_left == 0 {
                 return false;
             }
@@ -68,17 +69,17 @@ impl<'a> KeptFiles<'a> {
                 return false;
             };
             return entries.iter().fold(false, |is_new, (name, node)| {
-                self.keep_below(tree, &path.join(name), node, ledger, depth + 1) || is_new
+                self.copy_below(tree, &path.join(name), node, ledger, depth + 1) || is_new
             });
         }
         if ledger.is_done(path, node) {
             return false;
         }
         ledger.note_held(path, node);
-        if node.kind == NodeKind::File {
-            let kept = tree.unlock(path, node).and_then(|()| self.keep_file(tree, path));
-            if let Err(error) = kept {
-                tracing::debug!(%error, "an artifact was not kept");
+        if node.kind == FileKind::File {
+            let copied = tree.unlock(path, node).and_then(|()| self.copy_file(tree, path));
+            if let Err(error) = copied {
+                tracing::debug!(%error, "cannot copy an artifact");
             }
         }
         true

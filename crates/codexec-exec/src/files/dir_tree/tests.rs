@@ -2,8 +2,8 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn tree(path: &Path) -> Tree {
-    Tree::new(OwnedFd::from(File::open(path).unwrap()))
+fn tree(path: &Path) -> DirTree {
+    DirTree::new(OwnedFd::from(File::open(path).unwrap()))
 }
 
 /// THREAT[FIL-6]
@@ -21,7 +21,7 @@ fn fil_6_nothing_is_reached_through_links_or_out_of_the_tree() {
     assert!(tree.list(Path::new("folder")).is_err());
     let kinds: Vec<_> =
         tree.list(Path::new("")).unwrap().into_iter().map(|(_, n)| n.kind).collect();
-    assert_eq!(kinds, [NodeKind::Link, NodeKind::Link, NodeKind::Dir]);
+    assert_eq!(kinds, [FileKind::Link, FileKind::Link, FileKind::Dir]);
 }
 
 /// THREAT[FIL-6]

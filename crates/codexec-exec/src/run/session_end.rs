@@ -2,25 +2,25 @@ use std::fmt;
 
 use codexec_types::{Crash, Limit, Outcome};
 
-/// Why a session is no more.
+/// The reason why a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Its process ended by itself, or something in it ended it.
+    /// The guest's process exited by itself, or was killed from inside.
     Exited,
-    /// It met this limit, and could not go on: [`Limit::Wall`] when a cell did not stop in time
-    /// although it was told to.
+    /// A limit was reached and the session could not continue; [`Limit::Wall`] means that a cell
+    /// did not stop in time after it was interrupted.
     Stopped(Limit),
     /// A cell was cancelled and did not stop.
     Cancelled,
-    /// It said something that is not a frame.
+    /// The guest sent an invalid frame.
     BadFrame,
-    /// We have ended it.
+    /// The host closed the session.
     Closed,
 }
 
 impl Over {
-    /// By how the cell ended that was the last.
-    pub(super) fn because(outcome: &Outcome) -> Over {
+    /// Derives the reason from the outcome of the last cell.
+    pub(super) fn from_outcome(outcome: &Outcome) -> Over {
         match outcome {
             Outcome::Stopped(limit) => Over::Stopped(*limit),
             Outcome::Cancelled => Over::Cancelled,
@@ -32,7 +32,7 @@ impl Over {
         }
     }
 
-    /// A stable word for records and clients.
+    /// Returns a stable word for records and clients.
     pub fn code(self) -> &'static str {
         match self {
             Over::Exited => "exited",
@@ -56,13 +56,15 @@ impl fmt::Display for Over {
         f.write_str(match self {
             Over::Exited => "its process ended",
             Over::Stopped(Limit::Memory) => "it used up its memory",
-            Over::Stopped(Limit::Cpu) => "it used up its time on the processor",
+            Over::Stopped(Limit::Cpu) => "it used up its CPU time",
             Over::Stopped(Limit::Wall) => "its code ran out of time and could not be interrupted",
             Over::Stopped(Limit::Output) => "it wrote too much and could not be interrupted",
             Over::Stopped(Limit::ToolCalls) => {
                 "it made too many tool calls and could not be interrupted"
             }
-            Over::Stopped(Limit::Processes | Limit::OpenFiles | Limit::Disk) => "it met a limit",
+            Over::Stopped(Limit::Processes | Limit::OpenFiles | Limit::Disk) => {
+                "it reached a limit"
+            }
             Over::Cancelled => "its code was cancelled and could not be interrupted",
             Over::BadFrame => "it broke the protocol between guest and host",
             Over::Closed => "it was closed",

@@ -1,5 +1,5 @@
-//! Frames on the worker's socket, read and written piece by piece so that every wait can be
-//! given up and taken up again without losing a byte.
+//! Frames on the worker's socket. Reads and writes are incremental, so that every wait can be
+//! cancelled and resumed without losing a byte.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -17,54 +17,56 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 const READ_BYTES: usize = 64 << 10;
 
-pub(crate) struct Inbox {
+pub(crate) struct FrameInbox {
     socket: OwnedReadHalf,
-    speaker: Speaker,
-    /// What others than the speaker have written.
+    source: FrameSource,
+    /// Bytes written by processes other than the source.
     foreign_bytes: usize,
-    /// What is read before it is known whose it is.
-    room: Vec<u8>,
+    /// Holds bytes until their sender is known.
+    unattributed: Vec<u8>,
     bytes: Vec<u8>,
     start: usize,
-    /// Bytes of a frame that nobody will look at.
+    /// Remaining bytes of a frame that is dropped unread.
     skipping: usize,
-    /// A long frame that is being taken apart. What comes after it waits.
-    decoding: Option<JoinHandle<Result<Received, FrameError>>>,
-    decoded: Option<Result<Received, FrameError>>,
+    /// A long frame that is being decoded on another thread. Later frames wait for it.
+    decoding: Option<JoinHandle<Result<ReceivedFrame, FrameError>>>,
+    decoded: Option<Result<ReceivedFrame, FrameError>>,
 }
 
-/// A frame, and what the host has to know of it before it does anything.
-pub(crate) enum Received {
+/// A frame, with what the host has to know before it acts on it.
+pub(crate) enum ReceivedFrame {
     Frame(FromGuest),
-    /// With what the ask weighs while it waits.
+    /// An ask and its weight while it waits for an answer.
     Ask(FromGuest, usize),
-    /// An ask that is not even looked at.
+    /// An ask that was rejected without being decoded.
     Refused(u32, CallError),
 }
 
-/// Whose bytes are frames.
+/// The process whose bytes are accepted as frames.
 ///
-/// THREAT[SES-8]: a process that a guest has started may have its socket, and is not listened to.
+/// THREAT[SES-8]: a process that the guest has started may hold the guest's socket; its bytes are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaker {
-    /// Whoever has the socket: a guest of one execution answers for all that it starts.
-    Anybody,
-    /// This process on the host.
+pub(crate) enum FrameSource {
+    /// Any holder of the socket: the guest of a single execution is responsible for all its
+    /// processes.
+    AnyProcess,
+    /// The process with this id on the host.
     Process(i32),
-    /// The first child of a worker's first process: not known before it speaks.
+    /// The first child of the worker's init; its id is not known before its first write.
     FirstChild,
 }
 
-/// Who else writes this much wants to keep us busy.
+/// Limit of bytes from other processes; more is taken as an attempt to keep the host busy.
 const MAX_FOREIGN_BYTES: usize = 64 << 10;
 
-impl Inbox {
-    pub(crate) fn new(socket: OwnedReadHalf, speaker: Speaker) -> Inbox {
-        Inbox {
+impl FrameInbox {
+    pub(crate) fn new(socket: OwnedReadHalf, source: FrameSource) -> FrameInbox {
+        FrameInbox {
             socket,
-            speaker,
+            source,
             foreign_bytes: 0,
-            room: Vec::new(),
+            unattributed: Vec::new(),
             bytes: Vec::new(),
             start: 0,
             skipping: 0,
@@ -73,8 +75,8 @@ impl Inbox {
         }
     }
 
-    /// A frame that has arrived whole and is taken apart, if there is one.
-    pub(crate) fn take(&mut self) -> Result<Option<Received>, FrameError> {
+    /// Returns the next frame if it has arrived completely and is decoded.
+    pub(crate) fn take(&mut self) -> Result<Option<ReceivedFrame>, FrameError> {
         if let Some(decoded) = self.decoded.take() {
             return decoded.map(Some);
         }
@@ -95,19 +97,19 @@ impl Inbox {
             self.start += FRAME_HEADER_BYTES + length;
             return received.map(Some);
         }
-        // THREAT[ORD-3]: what takes long to take apart is taken apart beside the event loop.
+        // THREAT[ORD-3]: long frames are decoded off the event loop.
         let body = body.to_vec();
         self.start += FRAME_HEADER_BYTES + length;
         self.decoding = Some(spawn_blocking(move || receive(&body)));
         Ok(None)
     }
 
-    /// The next frame of those that have arrived whole, however long it is.
-    pub(crate) async fn take_arrived(&mut self) -> Result<Option<Received>, FrameError> {
+    /// Returns the next frame that has arrived completely, and waits while a long one is decoded.
+    pub(crate) async fn take_arrived(&mut self) -> Result<Option<ReceivedFrame>, FrameError> {
         loop {
             match self.take()? {
                 None if self.decoding.is_some() => {
-                    // Waits for the frame and reads nothing.
+                    // Waits for the decoding and reads nothing.
                     let _ = self.fill().await;
                 }
                 taken => return Ok(taken),
@@ -116,17 +118,17 @@ impl Inbox {
     }
 
     /// THREAT[ORD-1]: an ask that is too long is dropped while it arrives.
-    fn skip_ask(&mut self, length: usize) -> Result<Received, FrameError> {
+    fn skip_ask(&mut self, length: usize) -> Result<ReceivedFrame, FrameError> {
         let body = self.start + FRAME_HEADER_BYTES;
         let head = self.bytes.get(body..body + ASK_HEAD_BYTES).unwrap_or_default();
         let id = id_of_long_ask(head).ok_or(FrameError::Malformed)?;
         let here = self.bytes.len().saturating_sub(body).min(length);
         self.start = body + here;
         self.skipping = length - here;
-        Ok(Received::Refused(id, refuse_long_ask(length)))
+        Ok(ReceivedFrame::Refused(id, refuse_long_ask(length)))
     }
 
-    /// Reads more. `false` when the guest has closed its end. Cancel-safe.
+    /// Reads more bytes. Returns `false` when the guest has closed its end. Cancel-safe.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         if let Some(decoding) = &mut self.decoding {
             let decoded = decoding.await.unwrap_or(Err(FrameError::Malformed));
@@ -146,78 +148,79 @@ impl Inbox {
         Ok(is_open)
     }
 
-    /// Adds what the speaker has written to what waits.
+    /// Appends the bytes of the source to the buffer. Bytes of other processes are counted and
+    /// dropped.
     async fn read(&mut self) -> io::Result<bool> {
-        if self.speaker == Speaker::Anybody {
+        if self.source == FrameSource::AnyProcess {
             self.bytes.reserve(READ_BYTES);
             return Ok(self.socket.read_buf(&mut self.bytes).await? > 0);
         }
-        self.room.resize(READ_BYTES, 0);
-        let (socket, room) = (self.socket.as_ref(), &mut self.room);
-        let read = || read_attributed(socket.as_fd(), room);
+        self.unattributed.resize(READ_BYTES, 0);
+        let (socket, unattributed) = (self.socket.as_ref(), &mut self.unattributed);
+        let read = || read_attributed(socket.as_fd(), unattributed);
         let (count, from) = socket.async_io(Interest::READABLE, read).await?;
-        let is_speaker = self.speaker.is(from);
-        if let (Speaker::FirstChild, true) = (self.speaker, is_speaker) {
-            self.speaker = Speaker::Process(from);
+        let is_source = self.source.is(from);
+        if let (FrameSource::FirstChild, true) = (self.source, is_source) {
+            self.source = FrameSource::Process(from);
         }
-        if is_speaker {
-            self.bytes.extend_from_slice(self.room.get(..count).unwrap_or_default());
+        if is_source {
+            self.bytes.extend_from_slice(self.unattributed.get(..count).unwrap_or_default());
         } else {
             self.foreign_bytes += count;
         }
         Ok(count > 0 || from != 0)
     }
 
-    /// Whether others have written more than can be overlooked.
+    /// True if other processes have written more than is tolerated.
     pub(crate) fn is_flooded(&self) -> bool {
         self.foreign_bytes > MAX_FOREIGN_BYTES
     }
 }
 
-fn receive(body: &[u8]) -> Result<Received, FrameError> {
+fn receive(body: &[u8]) -> Result<ReceivedFrame, FrameError> {
     match FromGuest::decode(body)? {
         FromGuest::Ask { id, ask } => Ok(match ask.weigh() {
-            Ok(weight) => Received::Ask(FromGuest::Ask { id, ask }, weight),
-            Err(error) => Received::Refused(id, error),
+            Ok(weight) => ReceivedFrame::Ask(FromGuest::Ask { id, ask }, weight),
+            Err(error) => ReceivedFrame::Refused(id, error),
         }),
-        frame => Ok(Received::Frame(frame)),
+        frame => Ok(ReceivedFrame::Frame(frame)),
     }
 }
 
-impl Speaker {
+impl FrameSource {
     fn is(self, pid: i32) -> bool {
         match self {
-            Speaker::Anybody => true,
-            Speaker::Process(speaker) => speaker == pid,
-            Speaker::FirstChild => is_first_child(pid),
+            FrameSource::AnyProcess => true,
+            FrameSource::Process(source) => source == pid,
+            FrameSource::FirstChild => is_first_child(pid),
         }
     }
 }
 
-/// Whether a process is the second of its namespace, that is, the first that its init has started.
+/// True if the process is number 2 of its pid namespace, that is, the first child of its init.
 pub(crate) fn is_first_child(pid: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     ids.is_some_and(|ids| ids.split_whitespace().nth(1).is_some() && ids.trim().ends_with("\t2"))
 }
 
-pub(crate) struct Outbox {
+pub(crate) struct FrameOutbox {
     socket: OwnedWriteHalf,
     frames: VecDeque<(Vec<u8>, Vec<OwnedFd>)>,
     written: usize,
     bytes: usize,
 }
 
-impl Outbox {
-    pub(crate) fn new(socket: OwnedWriteHalf) -> Outbox {
-        Outbox { socket, frames: VecDeque::new(), written: 0, bytes: 0 }
+impl FrameOutbox {
+    pub(crate) fn new(socket: OwnedWriteHalf) -> FrameOutbox {
+        FrameOutbox { socket, frames: VecDeque::new(), written: 0, bytes: 0 }
     }
 
     pub(crate) fn push(&mut self, frame: Vec<u8>) {
         self.push_with(frame, Vec::new());
     }
 
-    /// The same, with descriptors beside the frame.
+    /// Queues a frame together with file descriptors.
     pub(crate) fn push_with(&mut self, frame: Vec<u8>, fds: Vec<OwnedFd>) {
         self.bytes += frame.len();
         self.frames.push_back((frame, fds));
@@ -236,7 +239,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// Writes some of what waits. Cancel-safe.
+    /// Writes part of the queue. Cancel-safe.
     pub(crate) async fn drain(&mut self) -> io::Result<()> {
         let socket = self.socket.as_ref();
         let write = || self.write_some();
@@ -245,16 +248,16 @@ impl Outbox {
         Ok(())
     }
 
-    /// Descriptors go out beside the first byte of their frame.
+    /// Writes part of the first frame. Descriptors are sent with its first byte.
     fn write_some(&self) -> io::Result<usize> {
         let Some((frame, fds)) = self.frames.front() else { return Ok(0) };
         let rest = frame.get(self.written..).unwrap_or_default();
         let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
-        let beside = if self.written == 0 { fds.as_slice() } else { &[] };
-        write_with(self.socket.as_ref().as_fd(), rest, beside)
+        let now = if self.written == 0 { fds.as_slice() } else { &[] };
+        write_with(self.socket.as_ref().as_fd(), rest, now)
     }
 
-    /// Writes what can be written now.
+    /// Writes as much as the socket takes without waiting.
     pub(crate) fn drain_now(&mut self) {
         while !self.frames.is_empty() {
             match self.socket.as_ref().try_io(Interest::WRITABLE, || self.write_some()) {

@@ -1,14 +1,14 @@
 """What is kept between runs: sessions, scripts, packages and logs.
 
-Each is a function of the host, called by a name that reads well; what it takes, only the host
-judges.
+Each function calls a function of the host under a readable name. Only the host checks its
+arguments.
 """
 
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
 from codexec_guest_imports import add_packages
 
-# The host's name for it, and what its first arguments are called there.
+# The host's name of each function, and its names of the positional arguments.
 _GROUPS = {
     "sessions": {
         "start": ("start_session", "language", "name"),
@@ -41,7 +41,7 @@ _GROUPS = {
 
 
 class Installing(Call):
-    """An install: what it brings can be imported from when it is there."""
+    """A package install. On success its packages can be imported at once."""
 
     __slots__ = ()
 
@@ -95,8 +95,8 @@ class Group:
         return f"<{self._name}: {names}>"
 
 
-def kept(wire, write_args):
-    """The names that the program finds in its globals."""
+def host_groups(wire, write_args):
+    """Returns the groups of functions for the program's globals."""
 
     def functions(group):
         for name, (tool, *firsts) in _GROUPS[group].items():

@@ -2,7 +2,7 @@ use super::calls::{check_asks, tool};
 use super::*;
 
 #[test]
-fn what_is_kept_is_asked_for() {
+fn host_functions_send_asks() {
     let own = |name: &str, args: &str| Ask::Own { name: name.to_owned(), args: json(args) };
     check_asks(
         "await sessions.start('python')",
@@ -64,25 +64,25 @@ fn what_is_kept_is_asked_for() {
             own("get_execution_log", r#"{"execution_id":"e"}"#),
         ],
     );
-    // A guest that breaks the language breaks itself and nothing else.
+    // A guest that changes built-ins breaks only itself.
     check_asks(
         "Array.prototype[Symbol.iterator] = Object.prototype.toJSON = undefined; \
          Object.defineProperty(Object.prototype, 'name', {set() { throw 1 }}); \
          await scripts.get('x')",
         &[own("get_script", r#"{"name":"x"}"#)],
     );
-    // A server of that name is no other.
+    // A server of that name is not shadowed.
     check_asks("await tools.logs.search()", &[tool("logs", "search", "{}")]);
 }
 
 #[test]
-fn arguments_of_what_is_kept_must_have_names() {
+fn extra_positional_arguments_are_refused() {
     let said = |code: &str| {
         let code =
             format!("try {{ await {code} }} catch (e) {{ return e.code + ' ' + e.message }}");
-        let heard = javascript(&code);
-        assert_eq!(heard.asks, [], "{code}");
-        ending(&heard)
+        let record = javascript(&code);
+        assert_eq!(record.asks, [], "{code}");
+        ending(&record)
     };
     assert_eq!(
         said("scripts.get('x', 1, 2)"),

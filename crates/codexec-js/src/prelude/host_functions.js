@@ -1,8 +1,8 @@
-// What is kept between runs: sessions, scripts, packages and logs. Each is a function of the host,
-// called by a name that reads well; what it takes, only the host judges.
+// Functions of the host for what is kept between runs: sessions, scripts, packages and logs. Each
+// has a readable name; only the host checks its arguments.
 (native, own) => {
   const { isArray, kindOf, ownKeys } = own;
-  // The host's name for it, and what its first arguments are called there.
+  // The host's name of each function, and its names of the positional arguments.
   const GROUPS = {
     __proto__: null,
     sessions: {
@@ -40,7 +40,7 @@
 
   const isOptions = (value) => typeof value === "object" && value !== null && !isArray(value);
 
-  // What stands in order gets its name; a last object names the rest.
+  // Names the positional arguments; a last object holds the rest.
   const argsOf = (target, spec, given) => {
     let count = given.length;
     const args = { __proto__: null };

@@ -1,0 +1,46 @@
+//! Mounts package directories in a guest that is already running.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codexec_sandbox::ZygoteLink;
+
+use crate::pool::HostResources;
+use crate::session::{PACKAGES, mount_read_only};
+use crate::zygote::run_blocking;
+use crate::{ExecError, Run};
+
+/// A handle to a running guest's mount namespace. Cheap to clone.
+#[derive(Clone)]
+pub struct Furnisher(Arc<GuestMounts>);
+
+struct GuestMounts {
+    resources: Arc<HostResources>,
+    zygote: Arc<ZygoteLink>,
+    user: OwnedFd,
+    mounts: OwnedFd,
+}
+
+impl Furnisher {
+    /// Mounts a packages directory read-only in the guest, at the path that sessions use. Files
+    /// that are added to it later are visible too.
+    pub async fn show_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
+        let mount = mount_read_only(&self.0.resources, folder).await?;
+        let guest = Arc::clone(&self.0);
+        run_blocking(move || {
+            let namespaces = [guest.user.as_fd(), guest.mounts.as_fd()];
+            Ok(guest.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
+        })
+        .await
+    }
+}
+
+impl Run {
+    /// Returns a handle to mount packages. `None` for guests without files or without packages.
+    pub fn furnisher(&mut self) -> Option<Furnisher> {
+        let (resources, zygote) = self.resources_and_zygote()?;
+        let (user, mounts) = self.program_mut()?.namespaces()?.ok()?;
+        Some(Furnisher(Arc::new(GuestMounts { resources, zygote, user, mounts })))
+    }
+}

@@ -1,0 +1,1 @@
+../../../../codexec-js/src/prelude/host_functions.js

@@ -1,1 +1,0 @@
-../../../../codexec-js/src/prelude/kept.js
