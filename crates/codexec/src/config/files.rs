@@ -106,7 +106,7 @@ fn real_entry(entry: &Path, place: &Place, forbidden: &[PathBuf]) -> Option<Path
             );
             None
         }
-        Ok(()) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(found),
+        Ok(_) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(found),
     }
 }
 
