@@ -1,6 +1,5 @@
 //! The host's side: starting the zygote, asking it for keepers, and reading what they say.
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -264,12 +263,6 @@ pub fn hurry_thread() {
 /// Whether guests become somebody else than we are.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
-}
-
-/// Returns the kernel's permanent name of a file, which outlives renames, or nothing where the file
-/// system has none. A link stands for itself.
-pub fn file_handle(folder: BorrowedFd<'_>, name: &CStr) -> Option<(i32, Vec<u8>)> {
-    crate::sys::file_handle(folder, name).ok()
 }
 
 /// True if somebody has this file open for writing. `file` must be open for reading only.

@@ -51,9 +51,9 @@ pub use entry::Entry;
 pub use exchange::exchange;
 pub use heard::{read_attributed, tell_speakers, write_with};
 pub use host::{
-    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, as_file_user, confined, file_handle,
-    hurry_thread, interrupt, is_full, is_open_for_writing, is_root, process_id, shares_memory,
-    time_since_boot, used_bytes,
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, as_file_user, confined, hurry_thread,
+    interrupt, is_full, is_open_for_writing, is_root, process_id, shares_memory, time_since_boot,
+    used_bytes,
 };
 pub use launch::{Launch, Rlimits, Room};
 pub use layer::{Broken, Layer, Missing, Posture};
