@@ -1,4 +1,4 @@
-//! Files that a guest moved. A move is two entries of a layer that do not name each other: a deletion
+//! THREAT[FIL-12]: files that a guest moved. A move is two entries of a layer that do not name each other: a deletion
 //! and a copy. A file that was moved keeps its size and its time of modification, also if it was
 //! copied to another file system.
 
