@@ -1,16 +1,16 @@
-//! What one execution may make us keep, beside its own record.
+//! How much one execution may store, in addition to its own record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use codexec_types::{CallCode, CallError};
 
-/// Arguments in records of calls, saved scripts, snapshots, and the records of everything that the
-/// code runs by itself.
+/// Covers arguments in records of calls, saved scripts, snapshots, and the records of everything
+/// that the code runs itself.
 const MOST_BYTES: u64 = 32 << 20;
-/// What a new file or row costs beside its bytes.
+/// Cost of a new file or row, in addition to its bytes.
 const ENTRY_BYTES: u64 = 4 << 10;
 
-/// The bytes that are left. Shared with whatever the execution starts.
+/// The bytes that are left. Shared with everything that the execution starts.
 #[derive(Debug)]
 pub(crate) struct Allowance(AtomicU64);
 
@@ -21,9 +21,9 @@ impl Default for Allowance {
 }
 
 impl Allowance {
-    /// Takes so many bytes for something that is about to be kept.
+    /// Takes bytes for something that is about to be stored.
     ///
-    /// THREAT[ORD-4]: every byte that code makes us keep is counted before it is written.
+    /// THREAT[ORD-4]: every byte that code makes codexec store is counted before it is written.
     pub(crate) fn take(&self, bytes: u64) -> Result<(), CallError> {
         let cost = bytes.saturating_add(ENTRY_BYTES);
         let taken = self
@@ -32,14 +32,14 @@ impl Allowance {
         taken.map(|_| ()).map_err(|_| {
             let most = MOST_BYTES >> 20;
             let message = format!(
-                "this execution has made codexec keep as much as it may ({most} MiB of scripts, \
-                 snapshots and records); go on in another one"
+                "this execution has used its storage allowance ({most} MiB of scripts, snapshots and \
+                 records); go on in another one"
             );
             CallError::new(CallCode::UpstreamError, message)
         })
     }
 
-    /// Counts what was kept already, as far as there is something left.
+    /// Takes bytes that are already stored, down to zero.
     pub(crate) fn spend(&self, bytes: u64) {
         let spent = |left: u64| Some(left.saturating_sub(bytes));
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);

@@ -1,5 +1,4 @@
-//! What code asks while it runs: each call written down before it goes out, and answered by
-//! whoever it is for.
+//! Answers the asks of running code. Each tool call is recorded before it goes out.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -21,21 +20,22 @@ use crate::inside::Scope;
 use crate::sessions::{Recorded, Replay};
 use crate::{App, Client, own};
 
-/// Of a call's arguments, so much is kept in its record while there is room.
+/// Maximum bytes of a call's arguments in its record.
 const MAX_KEPT_ARGS: usize = 64 << 10;
 
+/// Answers the asks of one execution.
 pub(crate) struct Answers<'a> {
     app: &'a App,
     store: &'a Store,
     id: &'a ExecutionId,
     admitted: &'a Admitted,
-    /// The one who stands behind the code, asking from inside of it.
+    /// The client, making requests from inside the execution.
     client: &'a Client,
     gateway: Gateway,
     replayed: Option<Arc<Replay>>,
     calls: AtomicU32,
     recorded: Mutex<Option<Recorded>>,
-    /// Whose turn it is among the own functions that run no code.
+    /// Serializes the own functions that run no code.
     own_turn: Semaphore,
     allowance: Arc<Allowance>,
 }
@@ -84,7 +84,7 @@ impl<'a> Answers<'a> {
         Answer { id, result }
     }
 
-    /// The cell as it can be run again, if it has succeeded.
+    /// Returns the cell for replay, if it succeeded.
     pub(crate) fn recorded(&self, outcome: &Outcome) -> Option<Recorded> {
         match outcome {
             Outcome::Returned(_) => self.cell().take(),
@@ -96,18 +96,18 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// What sessions that the code opens belong to.
+    /// Returns the scope that owns the sessions which the code opens.
     pub(crate) fn scope(&self) -> Option<&Scope> {
         self.client.scope()
     }
 
-    /// The execution has ended: what its code asked for is given up, what it started is stopped.
+    /// Abandons pending asks and stops what the code started, after the execution has ended.
     pub(crate) fn end(&self) {
         self.client.cancel.cancel();
     }
 
-    /// Ends what the code has asked of us and what has not ended with it. `closing` is called when
-    /// its session is closed, and then the sessions that it opened go at once.
+    /// Ends pending calls of own functions. If `closing` is cancelled, the session of the code is
+    /// being closed, and the sessions that the code opened are closed at once.
     pub(crate) async fn wind_up<F: Future>(
         &self,
         closing: &CancellationToken,
@@ -122,7 +122,7 @@ impl<'a> Answers<'a> {
 
     async fn found(&self, ask: Ask) -> Result<Json, CallError> {
         let ask = match ask {
-            // Ends by itself when the execution does, and writes down how.
+            // Own functions end by themselves with the execution, and record how they ended.
             Ask::Own { name, args } => return self.own(&name, args).await,
             ask => ask,
         };
@@ -146,7 +146,7 @@ impl<'a> Answers<'a> {
         self.client.inside.as_ref()?.discovery.as_deref()
     }
 
-    /// By rules of its own; what is called is called by the usual ones.
+    /// Answers searches by the rules of discovery, and calls tools in the usual way.
     async fn discovered(&self, discovery: &Discovery, ask: Ask) -> Result<Json, CallError> {
         let Some(words) = Words::of(&ask) else {
             return self.called(ask).await.map_err(|error| discovery.in_their_words(error));
@@ -167,18 +167,18 @@ impl<'a> Answers<'a> {
         self.gateway.answer(ask, allowed, self.admitted.language()).await
     }
 
-    /// THREAT[LOG-2]: no call goes out that is not written down.
+    /// THREAT[LOG-2]: no call goes out without a record.
     async fn called(&self, ask: Ask) -> Result<Json, CallError> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let (server, tool, args) = named(&ask);
-        // A call is written down in any case, its arguments as far as there is room for them.
+        // Every call is recorded; its arguments only as far as the allowance permits.
         let kept_bytes = match self.allowance.take(args.len().min(MAX_KEPT_ARGS) as u64) {
             Ok(()) => MAX_KEPT_ARGS,
             Err(_) => 0,
         };
         let call = ToolCall { server, tool, args, kept_bytes };
         if let Err(error) = self.store.begin_call(self.id, number, &call).await {
-            let message = format!("the call cannot be written down, so it is not made: {error}");
+            let message = format!("the call was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let begun = Instant::now();
@@ -186,7 +186,7 @@ impl<'a> Answers<'a> {
         let end = CallEnd {
             error: result.as_ref().err().map(|error| (code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
-            // What a session needs of it, it keeps itself.
+            // A session keeps the results it needs itself.
             result: None,
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
         };
@@ -194,7 +194,8 @@ impl<'a> Answers<'a> {
         result
     }
 
-    /// Our own functions are tools of a server called `codexec` to whoever narrows tools.
+    /// Calls one of codexec's own functions. In tool filters they belong to a server called
+    /// `codexec`.
     async fn own(&self, name: &str, args: Json) -> Result<Json, CallError> {
         let about = |error: CallError| error.about("codexec", name);
         let refused = |code, message: String| about(CallError::new(code, message));
@@ -206,17 +207,17 @@ impl<'a> Answers<'a> {
             return Err(refused(CallCode::ToolNotAllowed, message));
         }
         let runs_code = own::RUN_CODE.contains(&name);
-        // THREAT[ORD-3]: what only reads and writes is done one after the other for each execution.
+        // THREAT[ORD-3]: functions that only read and write run one at a time for each execution.
         let turn = if runs_code { None } else { self.own_turn.acquire().await.ok() };
         let kept = args.text().len() as u64;
         match name {
             _ if runs_code => self.allowance.take(kept).map_err(about)?,
-            // A saved text stands there twice.
+            // A saved script is stored twice.
             "save_script" => self.allowance.take(2 * kept).map_err(about)?,
             _ => {}
         }
         let Ok(Some(Value::Object(values))) = self.gateway.parse(&args).await else {
-            return Err(refused(CallCode::InvalidArgs, "the arguments are no object".to_owned()));
+            return Err(refused(CallCode::InvalidArgs, "the arguments must be an object".to_owned()));
         };
         drop(args);
         let done = self.app.own(name, values, self.client).await;
@@ -236,7 +237,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// How a record names it: server, tool, arguments.
+/// Returns server, tool and arguments for the record of a call.
 fn named(ask: &Ask) -> (&str, &str, &str) {
     match ask {
         Ask::Tool { server, tool, args } => (server, tool, args.text()),

@@ -1,5 +1,5 @@
-//! What MCPProxy calls code execution: code or a script's name in, `{ok, value | error}` out. The
-//! tool, the command line and every later edge ask here, so all of them mean the same.
+//! MCPProxy's `code_execution`: code or a script's name in, `{ok, value | error}` out. Shared by
+//! the tool and the command line, so that both behave the same.
 
 mod answer;
 mod arguments;
@@ -17,23 +17,24 @@ use self::refused::Refused;
 use self::stored::Stored;
 use crate::{App, Budget, Client, Execution, Wanted};
 
-/// What came of it.
+/// The result of `code_execution`.
 pub struct CodeExecution {
-    /// The JSON that the seed's clients know, and nothing else.
+    /// The JSON that MCPProxy's clients know, and nothing else.
     pub text: String,
-    /// What the code wrote while it ran.
+    /// The code's output.
     pub output: String,
     pub images: Vec<Image>,
     pub came: Came,
 }
 
+/// How a `code_execution` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// The code ran to its end.
     Fine,
-    /// It did not, or is no code: that is an answer, too.
+    /// The code failed, or could not be parsed: that is a result, too.
     Failed,
-    /// What was asked for is not allowed, or we could not do it.
+    /// The request is not allowed, or codexec could not run it.
     Refused,
 }
 
@@ -42,15 +43,15 @@ pub enum Came {
 pub struct NamedScript {
     pub name: String,
     pub language: Language,
-    /// It is a file of its own, and not in our library.
+    /// True for a file in the scripts folder, false for a script of the library.
     pub is_file: bool,
 }
 
-/// How many names are read to list them.
+/// Maximum number of names that are read for a list.
 const MAX_NAMES: usize = 1_000;
 
 impl App {
-    /// Never fails: whatever happens has an answer in the shape that was promised.
+    /// Runs code or a script. Never fails: an error is an answer of the same shape.
     pub async fn code_execution(&self, args: Map<String, Value>, client: &Client) -> CodeExecution {
         let budget = (!client.takes_all).then_some(Budget::DEFAULT);
         match self.executed(args, client).await {
@@ -62,7 +63,7 @@ impl App {
         }
     }
 
-    /// Every script that `script` can name, in order.
+    /// Returns every script that `script` can name, sorted.
     pub async fn code_scripts(&self) -> Vec<NamedScript> {
         let files = match self.scripts_folder() {
             Some(folder) => blocking(move || stored::list(&folder, MAX_NAMES)).await,
@@ -78,7 +79,7 @@ impl App {
             language: meta.language,
             is_file: false,
         }));
-        // A file stays before a saved one of its name, which it hides.
+        // The sort is stable: a file stays before the saved script of its name, which it hides.
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
@@ -126,7 +127,7 @@ impl App {
         Ok(self.run_saved(name, None, wanted, client).await?)
     }
 
-    /// Read anew for each run, so that an edited file counts at once.
+    /// Reads the file anew for each run, so that edits take effect at once.
     async fn stored(&self, name: &str) -> Result<Option<Stored>, Refused> {
         stored::check_name(name)?;
         let Some(folder) = self.scripts_folder() else { return Ok(None) };
@@ -147,7 +148,7 @@ fn is_its_language(name: &str, its: Language, asked: Option<Language>) -> Result
     }
 }
 
-/// Off the runtime's threads: a disk may be slow.
+/// Runs disk access off the runtime's threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -1,5 +1,5 @@
-//! Discovery by rules of its own: code learns of every tool, whatever it may call, and is told how
-//! often, how long and with which words it may ask.
+//! Discovery rules of `code-executor`: code sees every tool, whatever it may call, and is limited
+//! in how often, how long and with which words it may search.
 
 mod found;
 mod requests;
@@ -18,19 +18,19 @@ use serde_json::{Value, json};
 pub(crate) use self::requests::Requests;
 use crate::{App, Client};
 
-/// A discovery that takes longer has failed.
+/// Timeout of a discovery.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Servers are waited for a little less, so that who waited in vain is told so in time.
+/// Timeout for servers to start. A little shorter, so that the error can name the slow servers.
 const WAIT_FOR_SERVERS: Duration = Duration::from_millis(490);
 
-/// What discovery shows, and by which rules.
+/// The tools that discovery shows.
 #[derive(Debug)]
 pub(crate) struct Discovery {
-    /// Every tool there is to see. No more than these can be called.
+    /// Every visible tool. Only these can be called at all.
     pub(crate) shown: ToolFilter,
 }
 
-/// The execution that asks.
+/// The execution that searches.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
     pub(crate) app: &'a App,
@@ -40,18 +40,18 @@ pub(crate) struct Asking<'a> {
     pub(crate) language: Language,
 }
 
-/// The words of one discovery, for those who read about it later.
+/// The search words of one discovery, for the record.
 pub(crate) struct Words {
-    /// The function that was called.
+    /// The function that the code called.
     pub(crate) function: &'static str,
     pub(crate) terms: Vec<String>,
 }
 
-/// The server that discoveries belong to in records: none of the user's can be called so.
+/// The server name of discoveries in records. No server of the user can have it.
 pub(crate) const RECORDED_AS: &str = "codexec";
 
 impl Words {
-    /// `None` for what is no discovery.
+    /// Returns `None` if the ask is not a discovery.
     pub(crate) fn of(ask: &Ask) -> Option<Words> {
         let (function, terms) = match ask {
             Ask::Discover { words } => ("discoverMCPTools", words.clone()),
@@ -81,7 +81,7 @@ impl Words {
 }
 
 impl Discovery {
-    /// Counted, checked, looked up, and written down whatever came of it.
+    /// Counts, checks and answers a discovery, and records it whatever the result.
     pub(crate) async fn answer(
         &self,
         by: Asking<'_>,
@@ -100,7 +100,7 @@ impl Discovery {
         let kept_bytes = args.len();
         let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
-            let message = format!("the request cannot be written down, so it is not met: {error}");
+            let message = format!("the search was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let result = match (counted, rules::check(&ask)) {
@@ -120,7 +120,8 @@ impl Discovery {
         result
     }
 
-    /// Who sees more than it may call is told how to call it, by the name that was shown.
+    /// Rewrites a permission error so that it says how to call the tool, by the name that was
+    /// shown.
     pub(crate) fn in_their_words(&self, mut error: CallError) -> CallError {
         let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
         let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
@@ -146,7 +147,7 @@ impl Discovery {
         let found = tokio::time::timeout(PATIENCE, finding).await;
         let starting = starting(gateway);
         match found {
-            // Nobody could tell that the tools of those are missing in what was found.
+            // The caller could not know that the tools of these servers are missing in the result.
             Ok(_) if begun.elapsed() >= WAIT_FOR_SERVERS && !starting.is_empty() => {
                 Err(too_slow(&starting))
             }
@@ -206,7 +207,7 @@ async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, 
     by.app.audit(&line).await;
 }
 
-/// What cannot be seen cannot be called.
+/// Makes only visible tools callable.
 pub(crate) fn narrowed(admitted: Admitted, discovery: Option<&Discovery>) -> Admitted {
     let wall = admitted.limits().wall;
     match discovery {
@@ -215,7 +216,7 @@ pub(crate) fn narrowed(admitted: Admitted, discovery: Option<&Discovery>) -> Adm
     }
 }
 
-/// For executions that are started by one that has it.
+/// Returns the rules of the execution that makes this request.
 pub(crate) fn of_outer(client: &Client) -> Option<Arc<Discovery>> {
     client.inside.as_ref()?.discovery.clone()
 }

@@ -36,46 +36,46 @@ pub struct App {
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
-    /// How much of a long text an agent sees.
+    /// How much of a long text an agent gets.
     pub budget: Budget,
-    /// How often clients looked for tools, where that is counted.
+    /// Counts each client's discovery requests, where they are rate limited.
     pub(crate) requests: Requests,
     pub(crate) writing: Writing,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
 
-/// An execution that has ended, whichever way.
+/// A finished execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub id: ExecutionId,
     pub language: Language,
     pub session: Option<SessionId>,
     pub outcome: Outcome,
-    /// Those it was held to.
+    /// The limits that applied.
     pub limits: Limits,
-    /// Everything the guest wrote, in order, both streams together.
+    /// Everything that the guest wrote to both streams, in order.
     pub output: Written,
     pub images: Images,
-    /// What it did to the directory it worked in.
+    /// The changes in the working directory.
     pub changes: Changes,
-    /// The limits that it met without being stopped by them.
+    /// Limits that were reached without stopping the code.
     pub limits_met: Vec<Limit>,
     pub usage: Usage,
     pub duration: Duration,
-    /// Why its session ended with it, if it did.
+    /// The reason why the session ended with this execution, if it did.
     pub session_ended: Option<&'static str>,
 }
 
-/// How far an execution is, for whoever watches it.
+/// The progress of a running execution, for its client.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     pub tool_calls: u32,
-    /// The last thing the guest said about it.
+    /// The guest's last progress message.
     pub message: Option<String>,
 }
 
-/// What a drive leaves behind, also when it is broken off.
+/// The results of a run, collected while it runs, so that a cancelled run has them as well.
 #[derive(Default)]
 struct Trace {
     output: Written,
@@ -87,15 +87,15 @@ struct Trace {
     session_ended: Option<&'static str>,
 }
 
-/// Where the code runs.
+/// The run that executes the code.
 enum Guest {
     Fresh(Box<Run>),
     Kept(Turn),
 }
 
-/// How long executions may take to end when the server stops.
+/// Timeout for executions to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(10);
-/// How long what code has started may take to end, and to be written down, when the code has ended.
+/// Timeout for what code has started to end and to be recorded, after the code has ended.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 impl App {
@@ -137,13 +137,13 @@ impl App {
         self
     }
 
-    /// Ends all executions, each with its record; for a client that has left.
+    /// Cancels all executions after the client has disconnected. Each one still gets its record.
     pub(crate) fn stop_executions(&self) {
         self.stopping.cancel();
     }
 
-    /// Ends everything: executions first, each with its record, then the sessions, then the
-    /// upstreams and the workers that wait.
+    /// Stops everything: executions first, each with its record, then sessions, then upstreams and
+    /// waiting workers.
     pub async fn shutdown(&self) {
         self.stop_executions();
         self.executions.close();
@@ -152,14 +152,14 @@ impl App {
             self.sessions.end_all("server_stopped").await;
         };
         if tokio::time::timeout(DRAIN, ended).await.is_err() {
-            tracing::warn!("executions did not end in time; the next start marks them interrupted");
+            tracing::warn!("executions did not end in time; the next start marks them as interrupted");
         }
         self.records.flush().await;
         tokio::join!(self.gateway.shutdown(), self.workers.close());
     }
 
-    /// Runs in a task of its own: a client that leaves cancels by token, never by drop,
-    /// so that every execution that was begun is also finished.
+    /// Runs code and records the execution. Call it in its own task: a client that disconnects
+    /// cancels by token, never by drop, so that every execution that was begun is also finished.
     #[tracing::instrument(skip_all, fields(language = %wanted.language))]
     pub async fn execute(
         &self,
@@ -167,7 +167,7 @@ impl App {
         client: &Client,
     ) -> Result<Execution, ExecuteError> {
         let _counted = self.executions.token();
-        // Before anything is done for it: whoever is turned away is turned away at once.
+        // First of all, so that a busy server refuses at once.
         let place = match &wanted.session {
             Some(_) => None,
             None => Some(self.workers.enter()?),
@@ -176,7 +176,7 @@ impl App {
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
         let admitted = self.admit(wanted, discovery.as_deref(), client).await?;
-        // A session does one thing at a time; the wait is nobody's running time.
+        // A session runs one execution at a time; waiting for it does not count as running time.
         let turn = match &session {
             Some(session) => Some(turn(session, client).await?),
             None => None,
@@ -185,7 +185,7 @@ impl App {
         let id = new_id()?;
         let _begun = client.begin();
         let begun = Instant::now();
-        // Written before the start, so that a crash of ours leaves a trace.
+        // Recorded before the start, so that a crash of the server leaves a trace.
         let store = self.records.store().await?;
         let begin = Begin {
             id: &id,
@@ -217,7 +217,7 @@ impl App {
         if let Some(outer) = &client.inside {
             outer.allowance.spend(trace.kept_bytes(&driven));
         }
-        // An execution we cannot log is an error, even if the code ran.
+        // An execution that cannot be recorded is an error, even if the code ran.
         store.finish(&id, trace.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
         let language = admitted.language();
@@ -238,7 +238,7 @@ impl App {
         })
     }
 
-    /// Decides what of a wish is allowed.
+    /// Checks a request against the policy.
     async fn admit(
         &self,
         mut wanted: Wanted,
@@ -255,7 +255,7 @@ impl App {
         within(discovery::narrowed(admitted, discovery), client)
     }
 
-    /// `None` where the client did not wait for a worker.
+    /// Returns `None` if the client cancelled while waiting for a worker.
     async fn start(
         &self,
         admitted: &Admitted,
@@ -281,7 +281,7 @@ impl App {
         }
     }
 
-    /// From its start to what is left of it.
+    /// Drives a guest to its end and collects its results.
     async fn see_through(
         &self,
         mut guest: Guest,
@@ -313,7 +313,7 @@ impl App {
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
         let (mut asks, mut own_asks) = (FuturesUnordered::new(), FuturesUnordered::new());
-        // Made once: a guest may have thousands of events.
+        // Created once: a guest may have thousands of events.
         let broken_off = async {
             tokio::select! {
                 () = client.cancel.cancelled() => {}
@@ -323,7 +323,7 @@ impl App {
         };
         let mut broken_off = std::pin::pin!(broken_off);
         let outcome = loop {
-            // A guest that says a thousand things at once is not heard to the end at once.
+            // Yields now and then, so that a guest with many events does not block the event loop.
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
@@ -352,7 +352,7 @@ impl App {
                 () = &mut broken_off => break ended(run, closing, trace).await,
             }
         };
-        // THREAT[ORD-3]: nothing that was asked for keeps the execution from its end.
+        // THREAT[ORD-3]: no pending ask can delay the end of the execution for long.
         answers.end();
         let rest = async { while asks.next().await.is_some() {} };
         let _ = tokio::time::timeout(LEFTOVERS, rest).await;
@@ -360,7 +360,7 @@ impl App {
         outcome
     }
 
-    /// What is left of a run that has ended.
+    /// Collects the results of a run that has ended.
     async fn gather(&self, run: &mut Run, id: &ExecutionId, trace: &mut Trace) {
         let folder = self.records.artifacts(id);
         trace.usage = run.usage();
@@ -369,7 +369,7 @@ impl App {
         trace.images.keep(folder).await;
     }
 
-    /// Whose tools this code may see.
+    /// Returns the names of the servers whose tools this code may see.
     pub(crate) fn visible_servers(&self, shown: &ToolFilter) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
@@ -380,7 +380,7 @@ impl App {
 }
 
 impl Trace {
-    /// What its record holds of what the guest gave.
+    /// Returns how many bytes of the guest's output and value the record holds.
     fn kept_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
         let value = driven.as_ref().ok().and_then(Outcome::value).map_or(0, str::len);
         (self.output.text().len() + value) as u64
@@ -419,7 +419,7 @@ impl Guest {
         }
     }
 
-    /// The way to its files. A session has packages of its own.
+    /// Returns access to the guest's files, for packages. A session has packages of its own.
     fn furnisher(&mut self) -> Option<Furnisher> {
         match self {
             Guest::Fresh(run) => run.furnisher(),
@@ -427,7 +427,7 @@ impl Guest {
         }
     }
 
-    /// Called when the session that it runs in is closed.
+    /// Returns a token that is cancelled when the session of the run is closed.
     fn closing(&self) -> CancellationToken {
         match self {
             Guest::Fresh(_) => CancellationToken::new(),
@@ -451,7 +451,7 @@ async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) ->
     }
 }
 
-/// Code that waits for a session which waits for that code would wait for ever.
+/// Fails if the session itself is waiting for the calling code, which would be a deadlock.
 async fn turn(session: &Arc<Session>, client: &Client) -> Result<Turn, SessionError> {
     if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
         return Err(SessionError::Itself(session.id.clone()));
@@ -463,7 +463,7 @@ fn new_id() -> Result<ExecutionId, ExecuteError> {
     random_bits().map(ExecutionId::from_bits)
 }
 
-/// 128 of them.
+/// Returns 128 random bits.
 pub(crate) fn random_bits() -> Result<u128, ExecuteError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|_| ExecuteError::NoRandomness)?;

@@ -1,4 +1,4 @@
-//! Packages that code installs for its own execution, and that are gone with it.
+//! Packages that code installs for its own execution. They are removed with it.
 
 use std::fs;
 use std::io;
@@ -12,11 +12,11 @@ use codexec_exec::{ExecError, Furnisher};
 use codexec_types::{ExecutionId, Language};
 use tokio::sync::OnceCell;
 
-/// A folder that is older than any execution was left by a server that died.
+/// A folder older than any execution was left by a server that died.
 const OLD: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
-/// THREAT[PKG-7]: what code installs is seen by its own execution only. The folder is made when
-/// it is first needed, and removed at the end of the execution.
+/// THREAT[PKG-7]: packages that code installs are visible to its own execution only. The folder is
+/// created on first use, and removed at the end of the execution.
 pub(crate) struct ExecutionPackages {
     pub(crate) language: Language,
     folder: PathBuf,
@@ -36,10 +36,10 @@ impl ExecutionPackages {
         }
     }
 
-    /// Tells how the guest of this execution is reached, once it runs.
+    /// Sets the access to the guest's files, once it runs.
     pub(crate) fn reach(&self, furnisher: Option<Furnisher>) {
         if let Some(furnisher) = furnisher {
-            // There is one guest, so it is told once.
+            // There is one guest, so this is set once.
             let _ = self.furnisher.set(furnisher);
         }
     }
@@ -49,7 +49,7 @@ impl ExecutionPackages {
         self.is_made.load(Ordering::Acquire).then_some(&*self.folder)
     }
 
-    /// Returns the folder that the guest sees. The first call makes it.
+    /// Returns the folder that the guest sees. The first call creates it.
     pub(crate) async fn folder(&self) -> Result<&Path, ExecError> {
         self.shown.get_or_try_init(|| self.show()).await?;
         Ok(&self.folder)
@@ -69,7 +69,7 @@ impl ExecutionPackages {
         furnisher.show_packages(made).await
     }
 
-    /// Removes the folder, if it was made.
+    /// Removes the folder, if it was created.
     pub(crate) async fn remove(&self) {
         let Some(folder) = self.made() else { return };
         if let Err(error) = Packages::remove_folder(folder).await {
@@ -83,7 +83,7 @@ fn remove_old_siblings(folder: &Path) {
     let entries = folder.parent().and_then(|parent| fs::read_dir(parent).ok());
     for entry in entries.into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|it| ExecutionId::parse(it).is_some());
-        // Not of what a link leads to.
+        // The metadata of the entry itself: symlinks are not followed.
         let written = entry.metadata().and_then(|about| about.modified());
         let age = written.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());

@@ -1,9 +1,10 @@
-//! Arguments as clients write them, read field by field, so that every complaint names the
-//! field and what is allowed.
+//! Parses the arguments of clients field by field, so that every error names the field and what is
+//! allowed.
 
 use serde_json::{Map, Value};
 
-/// The arguments of one call. What is not taken by [`Fields::finish`] is unknown.
+/// The arguments of one call. Fields that have not been read when [`Fields::finish`] is called are
+/// unknown.
 pub(crate) struct Fields {
     values: Map<String, Value>,
     known: Vec<&'static str>,
@@ -38,7 +39,7 @@ impl Fields {
         })
     }
 
-    /// One of the words, given with what each stands for.
+    /// Reads one of the words, and returns the value that belongs to it.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &'static str,
@@ -114,7 +115,7 @@ fn allowed(known: &[&str]) -> String {
     }
 }
 
-/// A float without a fraction counts: JavaScript clients have no other numbers.
+/// Accepts a float without a fraction: JavaScript clients have no other numbers.
 fn whole(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64()?;

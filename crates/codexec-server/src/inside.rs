@@ -1,4 +1,4 @@
-//! Code that asks for something of ours: what it may reach, and what ends with it.
+//! Requests from inside an execution: what its code may reach, and what ends with it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,37 +14,38 @@ use crate::discovery::Discovery;
 use crate::execution_packages::ExecutionPackages;
 use crate::{Client, ExecuteError};
 
-/// How many executions may stand inside each other.
+/// Maximum nesting of executions.
 pub(crate) const MAX_DEPTH: u8 = 3;
 
-/// An execution whose code asks. What it starts can do no more than itself.
+/// The execution whose code makes a request. What it starts can do no more than itself.
 #[derive(Clone)]
 pub(crate) struct Inside {
     pub(crate) scope: Scope,
     pub(crate) tools: ToolFilter,
-    /// What of ours it may do beside what is its own.
+    /// The code's grants.
     pub(crate) grants: Grants,
     pub(crate) tool_calls: u32,
-    /// How it learns of tools, if that is more than what it may call.
+    /// The discovery rules, if the code can see more tools than it may call.
     pub(crate) discovery: Option<Arc<Discovery>>,
-    /// When its own time is up.
+    /// The deadline of the execution.
     pub(crate) until: Instant,
-    /// The sessions that wait for it to end, its own among them.
+    /// The sessions that wait for the execution to end, including its own.
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) depth: u8,
-    /// What it installs for itself, where it runs in no session.
+    /// Packages that the execution installs for itself, if it is not in a session.
     pub(crate) packages: Arc<ExecutionPackages>,
-    /// What it may still make us keep.
+    /// The bytes that the execution may still store.
     pub(crate) allowance: Arc<Allowance>,
-    /// What it has begun and what has to be finished: executions, and sessions that open or close.
+    /// Counts what the execution has begun and must finish: executions, and sessions that are being
+    /// opened or closed.
     begun: TaskTracker,
 }
 
-/// What sessions that code opens belong to: only its code uses them, and they end with it.
+/// The owner of sessions that code opens: only its code uses them, and they end with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Execution(ExecutionId),
-    /// For code in a session, which has all cells of it in common.
+    /// The session that the code runs in; all its cells share the scope.
     Session(SessionId),
 }
 
@@ -58,7 +59,7 @@ impl Scope {
 }
 
 impl Inside {
-    /// Of an execution that this client has started.
+    /// Describes an execution that this client has started.
     pub(crate) fn new(
         client: &Client,
         admitted: &Admitted,
@@ -88,13 +89,14 @@ impl Inside {
         }
     }
 
-    /// Held while something is done that the end of this execution waits for.
+    /// Returns a token. The end of this execution waits until it is dropped.
     pub(crate) fn begin(&self) -> tokio_util::task::task_tracker::TaskTrackerToken {
         self.begun.token()
     }
 
-    /// THREAT[OWN-2]: what code has started ends before the code is said to have ended. Executions
-    /// are cancelled and waited for, so that each has its end in the records; all else is dropped.
+    /// THREAT[OWN-2]: everything that code has started ends before the code's end is reported.
+    /// Executions are cancelled and awaited, so that each one is recorded; everything else is
+    /// dropped.
     pub(crate) async fn wind_up<F: Future>(
         &self,
         cancel: &CancellationToken,
@@ -113,7 +115,7 @@ impl Inside {
     }
 }
 
-/// THREAT[SES-7]: code that is started by code is held to what that is held to.
+/// THREAT[SES-7]: applies the limits of the calling code to code that it starts.
 pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
     let Some(inside) = &client.inside else { return Ok(admitted) };
     if inside.depth > MAX_DEPTH {

@@ -1,5 +1,5 @@
-//! The files that executions left, in folders that nobody but us writes. Names in them come from
-//! guests, and paths to them from clients: neither is believed.
+//! Artifact files of executions, in folders that only codexec writes to. File names come from
+//! guests and paths from clients, so neither is trusted.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,9 +10,9 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
-/// The longest file that is read out.
+/// Maximum length of a file that is read.
 pub(crate) const MAX_BYTES: u64 = 8 << 20;
-/// How many files a list has.
+/// Maximum number of files in a list.
 const MAX_FILES: usize = 1_000;
 const MAX_DEPTH: usize = 32;
 
@@ -26,14 +26,14 @@ pub(crate) enum KeptError {
     Unreadable(#[source] io::Error),
 }
 
-/// A file below the folder: its path from there, and its length.
+/// A file below the folder: its relative path, and its length.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-/// One file, by the names of the directories to it and its own. No link is followed on the way.
+/// Reads one file, given the names of its directories and its own. No symlink is followed.
 pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>, KeptError> {
     let (name, directories) = names.split_last().ok_or(KeptError::Missing)?;
     let none = Mode::empty();
@@ -42,7 +42,7 @@ pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>,
     for name in directories {
         at = openat(&at, checked(name.as_ref())?, directory, none).map_err(failed)?;
     }
-    // What is no regular file must not keep us waiting before we can see that.
+    // O_NONBLOCK: opening a FIFO or device must not block before its type is known.
     let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
     let file = File::from(openat(&at, checked(name.as_ref())?, file, none).map_err(failed)?);
     let about = file.metadata().map_err(KeptError::Unreadable)?;
@@ -58,7 +58,7 @@ pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>,
     Ok(content)
 }
 
-/// What is kept, in order. A folder that is not there keeps nothing.
+/// Lists the files, sorted. A missing folder has none.
 pub(crate) fn list(folder: &Path) -> Vec<Kept> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
@@ -69,7 +69,7 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
                 break;
             }
             let path = below.join(entry.file_name());
-            // Of the entry itself: links are not followed.
+            // The type of the entry itself: symlinks are not followed.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && path.components().count() < MAX_DEPTH => {
                     folders.push(path);
@@ -86,7 +86,7 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
     found
 }
 
-/// One name and nothing else: not empty, not `.` or `..`, without `/`.
+/// Accepts a single name: not empty, not `.` or `..`, without `/`.
 fn checked(name: &Path) -> Result<&Path, KeptError> {
     let mut components = name.components();
     match (components.next(), components.next()) {
@@ -95,7 +95,7 @@ fn checked(name: &Path) -> Result<&Path, KeptError> {
     }
 }
 
-/// What is not there, and what stands in the way of our rules, is told alike.
+/// Reports files that break the rules as missing.
 fn failed(errno: Errno) -> KeptError {
     match errno {
         Errno::ENOENT

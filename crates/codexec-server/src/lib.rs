@@ -1,7 +1,7 @@
-//! The road of a request, and its edges.
+//! Runs executions, and serves them over MCP.
 //!
-//! Invariant: whatever asks for code to run, it goes through [`App::execute`]. No edge talks to
-//! a worker, an upstream or the database by itself.
+//! Invariant: all code runs through [`App::execute`]. No edge talks to a worker, an upstream or the
+//! database directly.
 
 mod allowance;
 mod answers;

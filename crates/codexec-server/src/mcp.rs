@@ -1,4 +1,5 @@
-//! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
+//! The MCP edge: parses a request, makes one call, formats the result. The SDK's types stay in this
+//! folder.
 
 mod code_execution_mode;
 mod code_executor;
@@ -34,12 +35,12 @@ use self::direct::{News, Told};
 use self::talk::{Parked, Talk};
 use crate::{App, Reply, Toolset, Toolsets, own};
 
-/// Our own tools never change while we run.
+/// The toolsets' own tools never change while the server runs.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
-/// But scripts become tools, and cease to be.
+/// Scripts that are exposed as tools come and go.
 const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 
-/// One client's connection.
+/// The connection of one client.
 #[derive(Clone)]
 pub struct Server {
     app: Arc<App>,
@@ -47,11 +48,11 @@ pub struct Server {
     toolsets: Toolsets,
     parked: Parked,
     told: Told,
-    /// The client has left.
+    /// Cancelled when the client has disconnected.
     left: CancellationToken,
 }
 
-/// Serves one client over standard input and output until it leaves or `stop` is called.
+/// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled.
 pub async fn serve_stdio(
     app: Arc<App>,
     toolsets: Toolsets,
@@ -59,8 +60,8 @@ pub async fn serve_stdio(
 ) -> Result<(), ServeError> {
     let left = CancellationToken::new();
     let _leaves = left.clone().drop_guard();
-    // THREAT[RES-10]: the SDK waits for running calls after its input has ended; guests must not
-    // run on for a client that has left.
+    // THREAT[RES-10]: the SDK waits for running calls after the end of its input; guests must not
+    // keep running for a client that has disconnected.
     let (stopped, gone) = (Arc::clone(&app), left.clone());
     tokio::spawn(async move {
         gone.cancelled().await;
@@ -77,7 +78,7 @@ pub async fn serve_stdio(
     };
     let running = match raw::Edge(server).serve_with_ct(transport, stop).await {
         Ok(running) => running,
-        // A client that leaves before it has said hello has simply left.
+        // Disconnecting before the handshake is not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(Box::new(error))),
@@ -88,7 +89,7 @@ pub async fn serve_stdio(
     }
 }
 
-/// How many tools an agent is shown, and how many characters of JSON that takes.
+/// Returns how many tools an agent sees, and how many characters of JSON they take.
 pub fn listed_tools() -> (usize, usize) {
     let tools = tool::compact();
     let listed = serde_json::to_string(&tools).unwrap_or_default();
@@ -97,14 +98,14 @@ pub fn listed_tools() -> (usize, usize) {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("the client did not begin as MCP says")]
+    #[error("MCP handshake with the client failed")]
     Handshake(#[source] Box<rmcp::service::ServerInitializeError>),
-    #[error("the connection's task ended by a fault of ours")]
+    #[error("internal error: the task that serves the connection failed")]
     Broken(#[source] tokio::task::JoinError),
 }
 
 impl Server {
-    /// The tools that are always there.
+    /// Returns the tools that do not depend on scripts or upstreams.
     fn own_tools(&self) -> Vec<Tool> {
         let mut own: Vec<Tool> = Vec::new();
         for set in self.toolsets.iter() {
@@ -123,7 +124,7 @@ impl Server {
         own
     }
 
-    /// What can be answered at once is; the rest is a talk.
+    /// Starts a tool call. Returns a reply instead if it can be answered at once.
     async fn begin(
         &self,
         name: &str,
@@ -245,7 +246,7 @@ impl ServerHandler for Server {
         talk.go_on(&request, &context, &self.parked).await
     }
 
-    /// A client with a handshake hears of changes from here on.
+    /// Notifies a client with a handshake of changes of the tool list from here on.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if !self.toolsets.has(Toolset::Direct) {
             return;
@@ -263,7 +264,7 @@ impl ServerHandler for Server {
         self.toolsets.has(Toolset::Direct).then(|| requested.clone())
     }
 
-    /// A client without one hears of them as long as this lasts.
+    /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut news = News::new(&self.app, &self.told);
         loop {
@@ -277,7 +278,7 @@ impl ServerHandler for Server {
         }
     }
 
-    /// What is called a tool call and does not look like one.
+    /// Answers malformed tool calls, which the SDK passes on as custom requests.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -295,7 +296,8 @@ impl ServerHandler for Server {
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
                 let mut result = content(Reply::error(message));
-                // Left out, it means the same in every revision; the SDK does not look in here.
+                // A missing `resultType` means the same in every protocol version; the SDK does not
+                // set it here.
                 result.result_type = None;
                 Ok(CustomResult(serde_json::to_value(result).unwrap_or_default()))
             }
@@ -345,7 +347,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// Content only: the leading clients drop it when there is structured content beside it.
+/// Returns content only: the leading clients drop it when there is structured content as well.
 fn content(reply: Reply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();

@@ -1,11 +1,11 @@
 use std::fmt::Write as _;
 
-/// How much of a name is shown, and how much of that is its end.
+/// Maximum length of a name, and how much of that is its end.
 const NAME_CHARS: usize = 120;
 const TAIL_CHARS: usize = 40;
 
-/// A name that somebody we do not trust has chosen, on one line: what cannot be seen or turns the
-/// text around is written as an escape, and a long one loses its middle.
+/// Formats an untrusted name on one line: invisible characters and those that reorder text are
+/// escaped, and a long name loses its middle.
 pub(crate) fn plain(name: &str) -> String {
     let (whole, is_whole) = joined(name.chars(), NAME_CHARS);
     if is_whole {
@@ -17,7 +17,7 @@ pub(crate) fn plain(name: &str) -> String {
     format!("{}…{}", head.concat(), tail.concat())
 }
 
-/// The same JSON, with what cannot be seen written as escapes: outside of strings there is none.
+/// Escapes invisible characters in a JSON text. They only occur inside strings.
 pub(crate) fn plain_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -32,7 +32,7 @@ pub(crate) fn plain_json(json: &str) -> String {
     text
 }
 
-/// As many of them as fit, written out, and whether that is all.
+/// Escapes as many characters as fit, and tells if that is all of them.
 fn joined(chars: impl Iterator<Item = char>, max: usize) -> (Vec<String>, bool) {
     let mut parts = Vec::new();
     let mut left = max;
@@ -55,8 +55,7 @@ fn written(c: char) -> String {
     }
 }
 
-/// Characters without a width, those that turn the direction, and spaces that are not the usual
-/// one.
+/// True for zero-width characters, those that change the direction, and unusual spaces.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

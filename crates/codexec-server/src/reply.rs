@@ -1,4 +1,4 @@
-//! What an agent reads about an execution.
+//! Formats executions for an agent.
 
 mod ending;
 mod left;
@@ -12,11 +12,12 @@ use crate::{Budget, ExecuteError, Execution};
 pub use ending::explanation;
 pub(crate) use left::text as left_behind;
 
-/// A guest's failure comes back as a reply, so that the agent can read and repair it.
+/// A text and images for the agent. A guest's failure is a reply, so that the agent can read and
+/// fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub text: String,
-    /// They follow the text.
+    /// Shown after the text.
     pub images: Vec<Image>,
     pub is_error: bool,
 }
@@ -31,8 +32,8 @@ impl Reply {
     }
 }
 
-/// The value alone when that is all there is; what was written, the value and what was left behind
-/// under headings when there is more.
+/// Formats an execution: the value alone if there is nothing else; otherwise output, value and
+/// notes under headings.
 pub fn reply(execution: &Execution, budget: Budget) -> Reply {
     let kept = format!("the whole is the resource {}", resource_uri(execution));
     let left = left::text(execution);
@@ -47,7 +48,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
                 None => "null".to_owned(),
             }
         }
-        // The code stands first, however much there is to read.
+        // The error code comes first, however long the text is.
         Some(code) => {
             let problem = format!("{code}: {}", explanation(execution));
             match execution.output.text().trim_end_matches('\n') {
@@ -60,7 +61,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
         }
     };
     let text = match (body.as_str(), left.as_str()) {
-        // An empty text is a value, but many clients take an empty block for an error.
+        // An empty string is a value, but many clients take an empty block for an error.
         ("", "") if execution.images.count() == 0 => "\"\"".to_owned(),
         ("", "") => left::image_count(execution),
         (body, "") => body.to_owned(),
@@ -71,7 +72,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
     Reply { text, images: execution.images.shown.clone(), is_error }
 }
 
-/// All that was written, and the value if there is one.
+/// Joins the complete output, and the value if there is one.
 pub(crate) fn whole(output: &str, value: Option<&str>) -> String {
     said(output, value).unwrap_or_else(|| "null".to_owned())
 }
@@ -86,7 +87,7 @@ fn said(output: &str, value: Option<&str>) -> Option<String> {
     }
 }
 
-/// An execution that did not take place.
+/// Formats the error of an execution that did not take place, with its causes.
 pub fn failure(error: &ExecuteError) -> Reply {
     let mut text = format!("{}: {error}", error.code());
     let mut cause = std::error::Error::source(error);
@@ -97,12 +98,12 @@ pub fn failure(error: &ExecuteError) -> Reply {
     Reply::error(text)
 }
 
-/// Where the whole output and value of an execution can be read.
+/// Returns the URI of the resource with the complete output and value.
 pub(crate) fn resource_uri(execution: &Execution) -> String {
     format!("codexec://executions/{}", execution.id)
 }
 
-/// A string is shown as the text it is, anything else as JSON.
+/// Formats a string as its text, anything else as JSON.
 pub(crate) fn shown(json: &str) -> String {
     match json.starts_with('"') {
         true => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),

@@ -1,8 +1,7 @@
-//! The sessions that are open: workers that are kept between executions.
+//! The open sessions. A session keeps its worker between executions.
 //!
-//! A session does one thing at a time and keeps its callers in order; different sessions know
-//! nothing of each other. It belongs to whoever opened it: to others it is not there. Sessions that
-//! code opened end with that code.
+//! A session runs one execution at a time, in the order of the requests, and is isolated from other
+//! sessions. Only its opener can use it. Sessions that code opened end with that code.
 
 mod reach;
 mod recorded;
@@ -26,19 +25,19 @@ pub use self::session::{Session, SessionInfo};
 use crate::inside::Scope;
 use crate::{Client, Records};
 
-/// Why a session ended that code had opened.
+/// The reason for the end of a session whose opener, code, has ended.
 const OPENER_ENDED: &str = "opener_ended";
 
-/// How many that have ended are remembered, so that who comes back hears why.
+/// Number of ended sessions that are remembered, so that late requests get the reason.
 const REMEMBERED: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
-    /// How many may be open at once.
+    /// Maximum number of open sessions.
     pub max: usize,
-    /// How many of them code may have opened.
+    /// Maximum number of open sessions that code has opened.
     pub max_by_code: usize,
-    /// How long one may wait for its next execution.
+    /// Idle timeout.
     pub idle: Duration,
 }
 
@@ -48,7 +47,7 @@ impl Default for SessionSettings {
     }
 }
 
-/// Cheap to clone.
+/// The table of open sessions. Cheap to clone.
 #[derive(Clone)]
 pub struct Sessions(Arc<Table>);
 
@@ -61,25 +60,25 @@ struct Table {
     ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
 }
 
-/// What is known of a session before it has a worker.
+/// The data of a session before it has a worker.
 pub(crate) struct Opening {
     pub(crate) id: SessionId,
     pub(crate) opener: Opener,
     pub(crate) language: Language,
     pub(crate) name: Option<String>,
-    /// Where its own packages are.
+    /// The folder of its own packages.
     pub(crate) folder: PathBuf,
     pub(crate) place: Place,
 }
 
-/// The right to open one.
+/// The right to open one session.
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
-    /// For one that ends with code.
+    /// Set for a session that ends with the code that opened it.
     _of_code: Option<OwnedSemaphorePermit>,
 }
 
-/// What a session came to.
+/// The totals of a closed session.
 #[derive(Clone, Copy, Debug)]
 pub struct Closed {
     pub duration: Duration,
@@ -89,12 +88,12 @@ pub struct Closed {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error(
-        "session_id: {0:?} is no open session of yours; list_sessions shows those there are, \
+        "session_id: {0:?} is not an open session of yours; list_sessions lists them, \
          start_session opens one"
     )]
     Unknown(String),
     #[error(
-        "session_id: {0:?} is no open session that this code opened, and code uses no others; {how}",
+        "session_id: {0:?} is not an open session that this code opened, and code may use no others; {how}",
         how = Grant::AllSessions.how_to_give()
     )]
     NotOwn(String),
@@ -110,19 +109,19 @@ pub enum SessionError {
          sessions.close, or raise `sessions.max-by-code` in config.toml"
     )]
     FullOfCodes { max: usize },
-    #[error("session_id: {max} executions wait for {id} already; wait until some are done")]
+    #[error("session_id: {max} executions are already waiting for {id}; wait until some are done")]
     Busy { id: SessionId, max: usize },
     #[error(
-        "session_id: {0} waits for the code that asks, so it cannot be asked in turn; use another \
-         session"
+        "session_id: {0} is waiting for this code to end, so the code cannot run anything in it; \
+         use another session"
     )]
     Itself(SessionId),
-    #[error("session_id: the wait for {0} was cancelled")]
+    #[error("session_id: cancelled while waiting for {0}")]
     Cancelled(SessionId),
 }
 
 impl SessionError {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             SessionError::Unknown(_) | SessionError::NotOwn(_) => "SESSION_NOT_FOUND",
@@ -146,7 +145,10 @@ impl Sessions {
         }))
     }
 
-    /// THREAT[OWN-2]: code has a number of places of its own, so that it leaves some to its user.
+    /// Takes a permit to open a session.
+    ///
+    /// THREAT[OWN-2]: sessions of code have a limit of their own, so that some are left for the
+    /// user.
     pub(crate) fn place(&self, opener: &Opener) -> Result<Place, SessionError> {
         let SessionSettings { max, max_by_code, .. } = self.0.settings;
         let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned();
@@ -161,7 +163,7 @@ impl Sessions {
         Ok(Place { _permit: permit, _of_code: of_code })
     }
 
-    /// From here on it can be found, and ends by itself when nobody uses it.
+    /// Adds a session to the table. From here on it can be found, and ends when it is idle.
     pub(crate) fn add(&self, opening: Opening, run: Run) -> Arc<Session> {
         let session = Arc::new(Session::new(opening, run));
         lock(&self.0.open).insert(session.id.clone(), Arc::clone(&session));
@@ -170,12 +172,12 @@ impl Sessions {
         session
     }
 
-    /// By its id, or by its name if it has one.
+    /// Finds an open session by its id, or by its name if it has one.
     pub(crate) fn find(&self, handle: &str, client: &Client) -> Result<Arc<Session>, SessionError> {
         if let Some(found) = self.named(handle, client) {
             return Ok(found);
         }
-        // The same answer for somebody else's session and for one that never was.
+        // A session of somebody else gets the same answer as one that never existed.
         let ended = lock(&self.0.ended);
         let is_it = |(id, opener, _): &&(SessionId, Opener, String)| {
             id.as_str() == handle && opener.is_reached_by(client)
@@ -194,7 +196,7 @@ impl Sessions {
         }
     }
 
-    /// The one with this id or name, if it is open.
+    /// Returns the open session with this id or name.
     pub(crate) fn named(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
         let open = lock(&self.0.open);
         let named = match SessionId::parse(handle) {
@@ -209,7 +211,7 @@ impl Sessions {
         named.cloned()
     }
 
-    /// Those that this client, or its code, may use; the oldest first.
+    /// Lists the sessions that this client, or its code, may use; the oldest first.
     pub(crate) fn list(&self, client: &Client) -> Vec<SessionInfo> {
         let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
         let mut list: Vec<SessionInfo> = open
@@ -221,24 +223,24 @@ impl Sessions {
         list
     }
 
-    /// How many are open, whoever's.
+    /// Returns the number of open sessions of all clients.
     pub fn count(&self) -> usize {
         lock(&self.0.open).len()
     }
 
-    /// Ends it, and with it what runs there. `None` if somebody else was faster.
+    /// Ends a session and the execution that runs in it. Returns `None` if it has ended already.
     pub(crate) async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
         self.0.end(session, reason).await
     }
 
-    /// Tells the sessions of this scope to stop what runs there, without waiting for it.
+    /// Tells the sessions of this scope to stop their executions, without waiting for them.
     pub(crate) fn close_opened_by(&self, scope: &Scope) {
         for session in self.0.opened_by(scope) {
             session.closing().cancel();
         }
     }
 
-    /// THREAT[OWN-2]: what code opened is gone when the code is.
+    /// THREAT[OWN-2]: sessions that code opened end with the code.
     pub(crate) async fn end_opened_by(&self, scope: &Scope) {
         self.0.end_opened_by(scope).await;
     }
@@ -264,7 +266,7 @@ impl Table {
             store.session_ended(&session.id, reason, SystemTime::now(), closed.executions).await
         };
         if let Err(error) = ended.await {
-            tracing::error!(%error, session = %session.id, "the end of a session is not recorded");
+            tracing::error!(%error, session = %session.id, "the end of a session was not recorded");
         }
         self.end_opened_by(&Scope::Session(session.id.clone())).await;
         Some(closed)
@@ -275,7 +277,7 @@ impl Table {
         open.values().filter(|session| session.opener.ends_with(scope)).cloned().collect()
     }
 
-    /// Boxed: their code may have opened others.
+    /// Boxed because it recurses: code in these sessions may have opened others.
     fn end_opened_by<'a>(
         &'a self,
         scope: &'a Scope,
@@ -288,7 +290,7 @@ impl Table {
     }
 }
 
-/// Ends a session that nobody uses, or whose worker has ended by itself. Ends with it.
+/// Ends a session that is idle or whose worker has ended. Returns when the session is closed.
 async fn watch(table: Weak<Table>, session: Arc<Session>, idle: Duration) {
     let reason = tokio::select! {
         () = session.closing().cancelled() => return,
@@ -299,7 +301,7 @@ async fn watch(table: Weak<Table>, session: Arc<Session>, idle: Duration) {
     }
 }
 
-/// Nothing under these locks can be left half done.
+/// Ignores poisoning: no operation under these locks can be left half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Sessions that were kept under a name, as files.
+//! Snapshots of sessions, stored as files.
 
 use std::borrow::Cow;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Recorded;
 
-/// No file is longer than this, ours or somebody's.
+/// Maximum length of a file that is read.
 const MAX_BYTES: u64 = 96 << 20;
 const MAX_NAME_CHARS: usize = 64;
 const NO_LINK: i32 = 0o400_000;
@@ -21,23 +21,24 @@ const NO_LINK: i32 = 0o400_000;
 pub(crate) struct Snapshot {
     pub(crate) name: String,
     pub(crate) principal: Principal,
-    /// The server that made it, as records name it. Empty in those of an older codexec.
+    /// The server that created the snapshot, as records name it. Empty in those of an older
+    /// codexec.
     #[serde(default)]
     pub(crate) server: String,
     pub(crate) language: Language,
-    /// When it was made.
+    /// The time of creation.
     pub(crate) at: String,
     pub(crate) cells: Vec<Recorded>,
 }
 
-/// The folder of them.
+/// The folder of snapshots.
 pub(crate) struct Snapshots(PathBuf);
 
-/// Whose snapshots somebody may use.
+/// A filter for the snapshots that a client may use.
 #[derive(Clone, Debug)]
 pub(crate) struct Whose {
     pub(crate) principal: Principal,
-    /// Only those that this server made.
+    /// Only snapshots that this server created.
     pub(crate) server: Option<String>,
 }
 
@@ -50,12 +51,12 @@ impl Whose {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    #[error("session_id: {0} sessions cannot be made anew; javascript, typescript and python can")]
+    #[error("session_id: {0} sessions cannot be restored; javascript, typescript and python sessions can")]
     Language(Language),
     #[error("session_id: a snapshot holds at most {max} MiB of code and answers, and this session has more", max = crate::sessions::MAX_RECORD_BYTES >> 20)]
     TooLong,
     #[error(
-        "session_id: its code or answers hold what looks like a secret, which is not kept on disk; take it out of the code, and hand it in as `input` of a later send"
+        "session_id: its code or answers contain what looks like a secret, which is not stored on disk; remove it from the code, and pass it as `input` of a later send"
     )]
     Secret,
     #[error("name: {0:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, `-` and `_`")]
@@ -63,20 +64,20 @@ pub enum SnapshotError {
     #[error("name: there is no snapshot {0:?} of yours")]
     Unknown(String),
     #[error(
-        "name: this client has made no snapshot {0:?} since codexec was started, and code uses no \
-         others; {how}",
+        "name: this client has created no snapshot {0:?} since codexec was started, and code may use \
+         no others; {how}",
         how = Grant::AllSessions.how_to_give()
     )]
     NotOwn(String),
     #[error(
-        "name: there is a snapshot {0:?} already, and code may not replace what its own client \
-         did not make; take another name; {how}",
+        "name: the snapshot {0:?} exists already, and code may not replace a snapshot that its own \
+         client did not create; use another name; {how}",
         how = Grant::AllSessions.how_to_give()
     )]
     Taken(String),
     #[error("name: the snapshot {0:?} cannot be read; it is damaged")]
     Damaged(String),
-    #[error("the snapshot cannot be kept")]
+    #[error("the snapshot cannot be stored")]
     Io(#[from] io::Error),
 }
 
@@ -93,7 +94,7 @@ impl Snapshots {
         Snapshots(folder)
     }
 
-    /// Over an older one of the same name, wholly or not at all, if that is one of these.
+    /// Saves a snapshot atomically. Replaces one of the same name if `over` includes it.
     pub(crate) async fn save(self, snapshot: Snapshot, over: Whose) -> Result<(), SnapshotError> {
         blocking(move || {
             let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
@@ -124,7 +125,7 @@ impl Snapshots {
         .await
     }
 
-    /// THREAT[OWN-5]: one that is somebody else's is not there.
+    /// THREAT[OWN-5]: a snapshot of somebody else is reported as missing.
     pub(crate) async fn load(self, name: &str, whose: Whose) -> Result<Snapshot, SnapshotError> {
         let name = name.to_owned();
         blocking(move || {
@@ -143,7 +144,7 @@ impl Snapshots {
         .await
     }
 
-    /// Names, by the alphabet.
+    /// Returns the names, sorted.
     pub(crate) async fn list(self, whose: Whose) -> Result<Vec<String>, SnapshotError> {
         blocking(move || {
             let entries = match fs::read_dir(&self.0) {

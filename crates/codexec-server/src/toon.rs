@@ -1,9 +1,9 @@
-//! TOON, Token-Oriented Object Notation: JSON's values with the names of a table written once.
-//! Only the forms that every version of its specification reads.
+//! TOON, Token-Oriented Object Notation: JSON values, with the column names of a table written
+//! once. Uses only the forms that every version of the specification reads.
 
 use serde_json::{Map, Number, Value};
 
-/// The value as a document, without a line break at its end.
+/// Encodes a value as a document, without a newline at its end.
 pub(crate) fn encode(value: &Value) -> String {
     let mut lines = Lines::default();
     match value {
@@ -19,7 +19,7 @@ struct Lines {
     text: String,
 }
 
-/// Where a line stands. A list's item begins with a hyphen, where its indentation would end.
+/// The position of a line. A list item starts with a hyphen at the end of its indentation.
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
@@ -49,7 +49,7 @@ impl Lines {
         self.text.push_str(line);
     }
 
-    /// The first stands at the place; the others below it.
+    /// Writes the first field at this position, and the others below it.
     fn fields<'a>(
         &mut self,
         fields: impl Iterator<Item = (&'a String, &'a Value)>,
@@ -72,7 +72,7 @@ impl Lines {
     fn array(&mut self, name: &str, items: &[Value], place: Place) {
         let count = items.len();
         let below = place.depth + 1;
-        // A table that has no name is not one inside of a list.
+        // Inside a list, an array without a name cannot be a table.
         let is_nameless = place.is_item && name.is_empty();
         if items.is_empty() {
             self.push(place, &format!("{name}[0]:"));
@@ -93,12 +93,12 @@ impl Lines {
         }
     }
 
-    /// What an item holds stands one deeper than the list.
+    /// Writes a list item. Its content is indented one level deeper than the list.
     fn item(&mut self, item: &Value, depth: usize) {
         match item {
             Value::Object(fields) if fields.is_empty() => self.push(Place::item(depth + 1), ""),
             Value::Object(fields) => self.fields(fields.iter(), Place::item(depth + 1)),
-            // A nameless list's own items stand below its hyphen and not below its content.
+            // The items of a nameless list are indented below its hyphen, not below its content.
             Value::Array(items) if items.iter().all(is_plain) => {
                 self.array("", items, Place::item(depth + 1));
             }
@@ -117,7 +117,7 @@ fn is_plain(value: &Value) -> bool {
     !value.is_array() && !value.is_object()
 }
 
-/// The names that all of them have, if they are the rows of a table.
+/// Returns the column names if the items are the rows of a table.
 fn columns(items: &[Value]) -> Option<Vec<&String>> {
     let first = items.first()?.as_object().filter(|first| !first.is_empty())?;
     let is_row = |fields: &Map<String, Value>| {
@@ -139,12 +139,12 @@ fn cell(plain: &Value) -> String {
         Value::Number(value) => number(value),
         Value::String(text) if is_bare(text) => text.clone(),
         Value::String(text) => quoted(text),
-        // Whoever calls this has looked.
+        // The callers only pass primitives.
         Value::Array(_) | Value::Object(_) => String::new(),
     }
 }
 
-/// Without an exponent, and with no zero that says nothing.
+/// Formats a number without an exponent and trailing zeros.
 fn number(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(0.0) => "0".to_owned(),
@@ -153,7 +153,7 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// Whether a text can stand without quotes and still be read as that text.
+/// True if the text can be written without quotes and still be read as that text.
 fn is_bare(text: &str) -> bool {
     let is_odd =
         |c: char| c.is_control() || matches!(c, ':' | '"' | '\\' | '[' | ']' | '{' | '}' | ',');

@@ -1,4 +1,4 @@
-//! From the text that names a directory to the directory itself.
+//! Resolution of a working directory's path.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,15 +10,15 @@ use codexec_types::{Files, FoundDir, Refusal};
 
 use crate::plain::plain;
 
-/// A directory on a network can hang; the request does not.
+/// Timeout for a directory that hangs, e.g. on a network file system.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why a directory cannot be worked in: the field, what was wrong with it, what to do.
+/// The reason why a directory cannot be used: the field, what is wrong with it, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DirError {
-    #[error("working_dir: {} is not a whole path; write the whole path, from `/` on", named(.0))]
+    #[error("working_dir: {} is not an absolute path; write it from `/` on", named(.0))]
     Relative(PathBuf),
-    #[error("working_dir: {} has `..` in it; write the whole path without", named(.0))]
+    #[error("working_dir: {} contains `..`; write the absolute path without it", named(.0))]
     Parent(PathBuf),
     #[error("working_dir: {} has a NUL character; remove it", named(.0))]
     Nul(PathBuf),
@@ -26,7 +26,7 @@ pub enum DirError {
     NotADirectory(PathBuf),
     #[error("working_dir: {} does not exist; name a directory that does", named(.0))]
     Missing(PathBuf),
-    #[error("working_dir: {} cannot be looked at; name another directory", named(.0))]
+    #[error("working_dir: {} cannot be read; name another directory", named(.0))]
     Unreadable(PathBuf, #[source] io::Error),
     #[error("working_dir: {} did not answer within {} s; name another directory", named(.0), PATIENCE.as_secs())]
     Slow(PathBuf),
@@ -35,7 +35,7 @@ pub enum DirError {
 }
 
 impl DirError {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             DirError::Relative(_)
@@ -50,7 +50,7 @@ impl DirError {
     }
 }
 
-/// The directory that this path leads to now. Links are followed once, here.
+/// Resolves a path to the directory it refers to now. Symlinks are followed once, here.
 pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirError> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(DirError::Nul(path));
@@ -72,7 +72,7 @@ pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirEr
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
-    // Whoever may not work there is not told what is there, either.
+    // A client that may not use the directory must not learn whether it exists, either.
     if let Err(why) = files.judge(&path) {
         let path = plain(&path.to_string_lossy()).into();
         return Err(DirError::Refused(Refusal::WorkingDir { path, why }));

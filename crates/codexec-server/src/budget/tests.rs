@@ -26,7 +26,7 @@ fn a_budget_shrinks_to_what_is_left() {
     assert!(budget.without(1_000).cut("something", "it is kept").starts_with("[cut: 9 characters"));
 }
 
-/// Settings may give all of it to one end, or nothing to the other.
+/// The settings may give all of the budget to one end, or nothing to the other.
 #[test]
 fn ends_of_any_length_fit_in_the_whole() {
     let text = "x".repeat(99) + "y";

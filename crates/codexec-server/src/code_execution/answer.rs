@@ -1,4 +1,4 @@
-//! Executions in the shape that MCPProxy's clients know.
+//! Formats executions as MCPProxy does.
 
 use codexec_types::{Limit, Outcome, Thrown};
 use serde_json::{Map, Value};
@@ -7,8 +7,8 @@ use super::refused::Refused;
 use super::{Came, CodeExecution};
 use crate::{Budget, Execution, explanation};
 
-/// `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": .., "stack": ..}}`.
-/// Only what a budget has cut has one more key, `"truncated": true`.
+/// Formats `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": ..,
+/// "stack": ..}}`. Only a result that the budget has cut has one more key, `"truncated": true`.
 pub(super) fn of(execution: &Execution, budget: Option<Budget>) -> CodeExecution {
     let written = execution.output.text().trim_end_matches('\n');
     // Two texts share one budget.
@@ -44,7 +44,7 @@ pub(super) fn of_refusal(refused: &Refused) -> CodeExecution {
     }
 }
 
-/// The value's own text, so that no number is rounded on its way.
+/// Copies the value's own text, so that no number is rounded on the way.
 fn fine(value: &str, shown: String) -> String {
     if shown == value {
         return format!("{{\"ok\":true,\"value\":{value}}}");
@@ -57,7 +57,7 @@ fn threw(execution: &Execution, thrown: &Thrown, budget: Option<Budget>, whole: 
     let place = thrown.at.map(|at| format!("at line {}, column {}", at.line, at.column));
     let is_text_wrong = thrown.stack.is_none();
     let message = match &place {
-        // Where a text is no program is the most useful thing about it.
+        // A syntax error has no stack, so its position goes into the message.
         Some(place) if is_text_wrong => format!("{} {place}", thrown.message),
         Some(_) | None => thrown.message.clone(),
     };
@@ -70,7 +70,7 @@ fn threw(execution: &Execution, thrown: &Thrown, budget: Option<Budget>, whole: 
     failed(code, &half.cut(&message, whole), stack.as_deref())
 }
 
-/// The sentences that MCPProxy prints, where it has some.
+/// Uses MCPProxy's messages, where it has some.
 fn stopped(execution: &Execution, limit: Limit) -> String {
     match limit {
         Limit::Wall => failed(limit.code(), "JavaScript execution timed out", None),
@@ -79,7 +79,7 @@ fn stopped(execution: &Execution, limit: Limit) -> String {
             let message = format!("Exceeded maximum tool calls limit ({most})");
             failed(limit.code(), &message, None)
         }
-        // It knows one kind of time.
+        // MCPProxy knows only one kind of timeout.
         Limit::Cpu => failed(Limit::Wall.code(), &explanation(execution), None),
         Limit::Memory | Limit::Processes | Limit::OpenFiles | Limit::Disk | Limit::Output => {
             failed(limit.code(), &explanation(execution), None)

@@ -55,7 +55,7 @@ impl Arguments {
     }
 }
 
-/// A wish for more than the policy gives leaves it as it is: one can only ask for less.
+/// Reads the options. A value above the policy's limit is capped: a request can only narrow limits.
 fn asked(
     options: Map<String, Value>,
     settings: &ProxySettings,
@@ -67,13 +67,13 @@ fn asked(
     let servers = fields.texts("allowed_servers")?;
     fields.finish()?;
     let calls = calls.and_then(|calls| u32::try_from(calls).ok());
-    // 0 is no limit of its own, whoever says it; a request's 0 also lifts the settings'.
+    // 0 means no limit of its own. A request's 0 also overrides the settings' limit.
     let calls = calls.or(settings.max_tool_calls).filter(|calls| *calls > 0);
     Ok(Asked {
         wall: Some(timeout.unwrap_or(settings.timeout).min(policy.max_wall)),
         tool_calls: calls.map(|calls| calls.min(policy.limits.tool_calls)),
         allowed_tools: None,
-        // As its clients write "all of them": an empty list is what they send by default.
+        // To MCPProxy's clients an empty list, which they send by default, means all servers.
         allowed_servers: servers.filter(|servers| !servers.is_empty()),
     })
 }

@@ -6,14 +6,15 @@ use crate::ExecuteError;
 use crate::fields::FieldError;
 use crate::own::OwnError;
 
-/// Why nothing was run: a code that MCPProxy's clients know, and a sentence that says what to do.
+/// The reason why nothing was run: a code that MCPProxy's clients know, and a message that says
+/// what to do.
 #[derive(Debug, PartialEq)]
 pub(super) struct Refused {
     pub(super) code: &'static str,
     pub(super) message: String,
 }
 
-/// How many names an error lists.
+/// Maximum number of names that an error lists.
 const SHOWN: usize = 20;
 
 impl Refused {
@@ -69,7 +70,7 @@ impl Refused {
         Refused::by(error.code(), error.to_string())
     }
 
-    /// A word of ours that MCPProxy has none for becomes part of the sentence.
+    /// Maps codes that MCPProxy does not have to `EXECUTION_FAILED`, with the code in the message.
     fn by(code: &'static str, message: String) -> Refused {
         match code {
             "INVALID_ARGS"

@@ -1,4 +1,4 @@
-//! Scripts as MCPProxy keeps them: `<name>.js` or `<name>.ts` in one folder of the user's.
+//! Scripts as MCPProxy stores them: `<name>.js` or `<name>.ts` in one of the user's folders.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,27 +15,27 @@ use super::refused::Refused;
 
 const MAX_NAME_CHARS: usize = 64;
 const MAX_BYTES: u64 = 256 << 10;
-/// Entries that are looked at; a folder may have been chosen by mistake.
+/// Maximum number of entries that are read: the folder may have been chosen by mistake.
 const MAX_ENTRIES: usize = 10_000;
 const ENDINGS: [(&str, Language); 2] = [("js", Language::JavaScript), ("ts", Language::TypeScript)];
 
-/// A script as it stands in its file now.
+/// A script read from its file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Stored {
     pub(super) language: Language,
     pub(super) code: String,
 }
 
-/// One of the two files that a name can stand for.
+/// One of the two files that a name can refer to.
 enum There {
     Nothing,
-    /// Opened, and not looked at yet.
+    /// Opened, but not checked yet.
     Something(File),
-    /// It is there, and must not be followed.
+    /// A symlink, which must not be followed.
     Link,
 }
 
-/// Never a path: no dot, no slash.
+/// True for a valid script name. It is never a path: no dot, no slash.
 pub(super) fn is_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain)
@@ -52,7 +52,9 @@ pub(super) fn check_name(name: &str) -> Result<(), Refused> {
     ))
 }
 
-/// THREAT[SCR-2]: the name is checked, no link is followed, and only so much is read.
+/// Finds a script.
+///
+/// THREAT[SCR-2]: the name is checked, no symlink is followed, and the length is limited.
 pub(super) fn find(folder: &Path, name: &str) -> Result<Option<Stored>, Refused> {
     let unreadable = |errno: Errno| {
         Refused::unusable(format!("script {name:?}: its folder cannot be read: {errno}"))
@@ -86,13 +88,13 @@ pub(super) fn find(folder: &Path, name: &str) -> Result<Option<Stored>, Refused>
     }
 }
 
-/// The names of those that are there, as far as that can be seen without opening them.
+/// Lists the scripts, without opening their files.
 pub(super) fn list(folder: &Path, most: usize) -> Vec<NamedScript> {
     let Ok(entries) = folder.read_dir() else { return Vec::new() };
     let mut found: Vec<NamedScript> = entries
         .take(MAX_ENTRIES)
         .flatten()
-        // Of the entry itself: links are not followed.
+        // The type of the entry itself: symlinks are not followed.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .filter_map(|entry| {
             let file = entry.file_name();
@@ -107,7 +109,7 @@ pub(super) fn list(folder: &Path, most: usize) -> Vec<NamedScript> {
 }
 
 fn there(folder: &OwnedFd, file: &str) -> Result<There, Errno> {
-    // What is no regular file must not keep us waiting before we can see that.
+    // O_NONBLOCK: opening a FIFO or device must not block before its type is known.
     let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
     match openat(folder, file, flags, Mode::empty()) {
         Ok(file) => Ok(There::Something(File::from(file))),
@@ -123,7 +125,7 @@ fn read(file: File) -> Result<String, String> {
         return Err("it is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
-    // One more than is allowed, to see that there is more: a file may grow while it is read.
+    // One byte more than allowed, to detect longer files: a file may grow while it is read.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     match bytes.len() as u64 {
         0 => Err("it is empty".to_owned()),

@@ -1,4 +1,4 @@
-//! Tools in the shape that these clients know: `{name, description, parameters, outputSchema?}`.
+//! Formats tools as `code-executor` does: `{name, description, parameters, outputSchema?}`.
 
 use codexec_gateway::{Gateway, SearchQuery, ToolInfo};
 use codexec_types::{Ask, CallCode, CallError, Detail, Json, Language, ToolFilter, ToolKind};
@@ -16,7 +16,7 @@ pub(super) async fn answer(
             Err(error) if error.code == CallCode::ToolNotFound => Ok(Json::null()),
             Err(error) => Err(error),
         },
-        // Whoever asks for more than words and a number knows our own shape.
+        // A search with further options comes from code that knows codexec's own shape.
         Ask::Search {
             query,
             limit,
@@ -28,7 +28,7 @@ pub(super) async fn answer(
     }
 }
 
-/// The best first, and after them every tool in which one of the words occurs.
+/// Returns the best matches, followed by every tool that contains one of the words.
 async fn search(
     gateway: &Gateway,
     text: String,
@@ -54,7 +54,7 @@ async fn search(
     gateway.bounded(&Value::Array(found))
 }
 
-/// As `discoverMCPTools` gives it.
+/// Formats one tool like `discoverMCPTools`.
 fn schema(tool: ToolInfo) -> Value {
     let mut schema = json!({
         "name": format!("mcp__{}__{}", tool.server, tool.tool),
@@ -69,7 +69,7 @@ fn schema(tool: ToolInfo) -> Value {
     schema
 }
 
-/// How many tools were found.
+/// Returns the number of tools in a result.
 pub(super) fn count(result: &Json) -> usize {
     match serde_json::from_str(result.text()) {
         Ok(Value::Array(found)) => found.len(),

@@ -1,4 +1,4 @@
-//! Which words may be searched for.
+//! The rules for search words.
 
 use codexec_types::{Ask, CallCode, CallError};
 

@@ -30,7 +30,7 @@ fn all_of_them_together_are_bounded() {
     };
     assert_eq!(pushed([of(5 << 20), of(5 << 20), of(10)]), (2, 1));
     assert_eq!(pushed([of(9 << 20)]), (0, 1));
-    // Looking at what is none costs as much.
+    // Checking an invalid image costs as much.
     let junk = || Image { mime: ImageType::Png, base64: "x".repeat(5 << 20) };
     assert_eq!(pushed([junk(), of(5 << 20), of(10)]), (1, 2));
 }
@@ -52,7 +52,7 @@ async fn each_is_kept_as_a_file_of_its_own() {
     let dir = tempfile::tempdir().expect("a directory");
     let folder = dir.path().join("exec_1");
     std::fs::create_dir(&folder).expect("made");
-    // What a guest may have left.
+    // Files that a guest may have left.
     std::fs::write(folder.join("image-1.png"), "mine").expect("written");
     std::os::unix::fs::symlink("/nowhere", folder.join("image-2.gif")).expect("made");
     let mut images = Images::default();

@@ -7,7 +7,7 @@ struct Folder {
     path: PathBuf,
 }
 
-/// `a.txt`, `sub/b.txt`, links to a file outside, and a secret beside the folder.
+/// A folder with `a.txt`, `sub/b.txt` and links to files outside, and a secret next to it.
 fn folder() -> Folder {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("exec_1");
@@ -68,7 +68,7 @@ fn no_link_is_followed_wherever_it_leads() {
     for names in [&["link"][..], &["etc", "hostname"], &["etc"], &["inside", "b.txt"]] {
         check(names, "there is no such file");
     }
-    // Nor is the folder itself one.
+    // The folder itself must not be a link either.
     let folder = folder();
     let linked = folder.path.with_file_name("exec_2");
     symlink(&folder.path, &linked).expect("made");

@@ -1,4 +1,4 @@
-//! The toolset `code-execution-mode`: the tool of MCP Server Code Execution Mode, in its shape.
+//! The toolset `code-execution-mode`: the tool of MCP Server Code Execution Mode, in its format.
 
 mod arguments;
 mod capabilities;

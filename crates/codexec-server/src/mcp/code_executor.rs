@@ -1,4 +1,4 @@
-//! The toolset `code-executor`: the tools of Code Executor MCP, in its shapes.
+//! The toolset `code-executor`: the tools of Code Executor MCP, in its format.
 
 mod audit;
 mod calls;
@@ -26,7 +26,7 @@ use super::codexec::talk;
 use super::talk::{Said, Talk};
 use crate::{App, Client};
 
-/// Every name that is answered to; those with hyphens are the older ones.
+/// True for every tool name, including the older ones with hyphens.
 pub(super) fn is_one(name: &str) -> bool {
     language(name).is_some() || name == "health"
 }

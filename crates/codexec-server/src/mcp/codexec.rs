@@ -1,5 +1,5 @@
-//! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each is one of our own
-//! functions, and its text is the function's JSON.
+//! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each tool is one of
+//! codexec's own functions, and its text is the function's JSON.
 
 mod exposed;
 mod tools;
@@ -31,7 +31,7 @@ pub(super) fn begin(
         let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
         let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
         let owned = app.own(&name, arguments, &client).await;
-        // The client's list may be another one now.
+        // The exposed scripts, and with them the tool list, may have changed.
         if changes_scripts && app.scripts.exposed().await.ok() != before {
             let _ = peer.notify_tool_list_changed().await;
         }
@@ -39,7 +39,7 @@ pub(super) fn begin(
     })
 }
 
-/// A script that is a tool: its arguments are the script's `input`.
+/// Calls a script that is exposed as a tool: the arguments are the script's `input`.
 pub(super) fn begin_script(
     app: &Arc<App>,
     tool: &str,
@@ -60,7 +60,8 @@ pub(super) fn begin_script(
     })
 }
 
-/// Does it in a task of its own, so that a client that leaves cancels by token and never by drop.
+/// Runs the call in its own task, so that a client that disconnects cancels by token and never by
+/// drop.
 pub(super) fn talk<F: Future<Output = Said> + Send + 'static>(
     app: &Arc<App>,
     context: &RequestContext<RoleServer>,
@@ -104,7 +105,7 @@ fn picture(image: Image) -> ContentBlock {
     ContentBlock::image(image.base64, image.mime.name())
 }
 
-/// What the request's `_meta` says about who is behind it.
+/// Reads from the request's `_meta` who is behind it.
 pub(super) fn about(context: &RequestContext<RoleServer>) -> Context {
     const MAX_CHARS: usize = 200;
     let word = |names: &[&str]| {

@@ -1,4 +1,4 @@
-//! The toolset `direct`: upstream tools as they are.
+//! The toolset `direct`: the upstream tools themselves.
 
 mod changes;
 
@@ -20,14 +20,14 @@ use super::raw::is_modern;
 use super::talk::{self, Said, Talk, Watched};
 use crate::{App, Reply};
 
-/// A list that may change: clients that hear of changes need not ask before.
+/// The list may change. Clients that are notified need not list again before that.
 const TOOLS_TTL_MS: u64 = 60 * 1_000;
-/// A page ends behind the tool with which it is this long.
+/// A page ends after the tool with which it reaches this length.
 const PAGE_BYTES: usize = 2 << 20;
-/// Words of progress that wait to be passed on; those beyond are dropped.
+/// Maximum number of queued progress messages; further ones are dropped.
 const PROGRESS: usize = 64;
 
-/// The page that is asked for, of `first` and all upstream tools behind them.
+/// Returns the requested page of `first`, followed by all upstream tools.
 pub(super) async fn list(
     app: &App,
     first: Vec<Value>,
@@ -66,7 +66,7 @@ pub(super) async fn list(
     Ok(result)
 }
 
-/// What a list comes to, to see when it is another.
+/// Hashes a tool list, to detect changes.
 fn digest(tools: &[DirectTool]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for tool in tools {
@@ -84,7 +84,7 @@ pub(super) fn begin(
     begin_as(app, name, arguments, context, said)
 }
 
-/// The same, with another word for what came of it.
+/// Calls an upstream tool, with another conversion of the result.
 pub(super) fn begin_as(
     app: &Arc<App>,
     name: String,
@@ -95,7 +95,7 @@ pub(super) fn begin_as(
     let (caller, questions) = talk::caller(context);
     let (sender, progress) = mpsc::channel(PROGRESS);
     let caller = caller.on_progress(Arc::new(move |progress| {
-        // A client that is slower than that misses something, no more.
+        // A slow client misses some progress messages, nothing else.
         let _ = sender.try_send(progress);
     }));
     let (app, cancel) = (Arc::clone(app), CancellationToken::new());
@@ -107,7 +107,7 @@ pub(super) fn begin_as(
         let called = gateway.direct_call(&name, &arguments, &policy.tools);
         tokio::select! {
             called = called => said(&name, called),
-            // Dropping the call tells the server.
+            // Dropping the call cancels it at the server.
             () = token.cancelled() => said(&name, Err(cancelled())),
         }
     });

@@ -37,7 +37,7 @@ fn result(executed: Result<Execution, OwnError>, budget: Budget) -> CallToolResu
     }
 }
 
-/// For programs; agents do not see it.
+/// Returns metadata for programs; agents do not see it.
 pub(super) fn meta(execution: &Execution) -> MetaObject {
     let mut meta = MetaObject::default();
     let about = json!({

@@ -59,7 +59,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     Reply::fine(text)
 }
 
-/// What is not as it always is comes with it; the rest would only be read past.
+/// Formats a server's health. Only values that differ from the normal state are included.
 fn server(health: &ServerHealth) -> Value {
     let counts = &health.counts;
     let mut shown = json!({

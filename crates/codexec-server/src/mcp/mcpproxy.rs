@@ -1,4 +1,4 @@
-//! The toolset `mcpproxy`: the tools of MCPProxy around code, in their shapes.
+//! The toolset `mcpproxy`: MCPProxy's tools for running code, in its format.
 
 mod call_tool;
 mod retrieve_tools;
@@ -37,8 +37,8 @@ pub(super) fn begin(
     }
 }
 
-/// Code that fails is an answer to whoever sent it, as MCPProxy has it: `isError` says that nothing
-/// was run. What was printed stands apart, so that the first text is the promised JSON alone.
+/// Formats the result. As in MCPProxy, code that fails is a normal result; `isError` means that
+/// nothing was run. The output is a separate block, so that the first one is only the JSON.
 fn result(executed: CodeExecution) -> CallToolResult {
     let CodeExecution { text, output, images, came } = executed;
     let mut content = vec![ContentBlock::text(text)];

@@ -1,4 +1,4 @@
-//! A way past the SDK's types for what an upstream sent: they know only some of its fields.
+//! Bypasses the SDK's types for results of upstreams, because they do not know all fields.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,11 +16,11 @@ use super::Server;
 /// The server as the SDK's loop sees it. Every request passes the SDK's own checks.
 pub(super) struct Edge(pub(super) Server);
 
-/// Where a handler leaves the result that goes out instead of the one it returns.
+/// A raw result that a handler sets, to be sent instead of the one it returns.
 #[derive(Clone, Default)]
 struct Instead(Arc<Mutex<Option<Value>>>);
 
-/// The result of this request, as it is. Only the mark of the era is ours.
+/// Sets the raw result of this request. Only `resultType` is adapted to the protocol version.
 pub(super) fn instead(context: &RequestContext<RoleServer>, mut result: Value) {
     if let Some(object) = result.as_object_mut() {
         match (is_modern(context), object.contains_key("resultType")) {
@@ -32,10 +32,10 @@ pub(super) fn instead(context: &RequestContext<RoleServer>, mut result: Value) {
     leave(&context.extensions, result);
 }
 
-/// Whether the request is of the era without a handshake.
+/// True if the request is of a protocol version without a handshake.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
-    // ISO dates compare as texts.
+    // ISO dates can be compared as strings.
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 

@@ -1,4 +1,4 @@
-//! What did not fit into a reply can be read whole, and the files that an execution left.
+//! Resources: the complete output of executions, and their artifacts.
 
 mod kind;
 mod uri;
@@ -73,7 +73,7 @@ fn entry(id: &ExecutionId, file: &Kept) -> Value {
     json!({"uri": uri::of(id, &file.path), "bytes": file.bytes, "mimeType": kind.mime})
 }
 
-/// As text where it is one.
+/// Returns the file as text if possible, otherwise as a blob.
 fn file(bytes: Vec<u8>, kind: kind::Kind, uri: &str) -> ResourceContents {
     match String::from_utf8(bytes) {
         Ok(text) if kind.may_be_text && !text.contains('\0') => {
@@ -109,14 +109,14 @@ fn unread(uri: &str, error: &KeptError) -> ErrorData {
     match error {
         KeptError::Missing => {
             let message = format!(
-                "nothing is kept as {uri:?}; the execution's /artifacts lists what is. A file in \
-                 a working_dir is there and nowhere else"
+                "there is no artifact {uri:?}; the execution's /artifacts lists them. A file \
+                 written to a working_dir is only there"
             );
             ErrorData::resource_not_found(message, None)
         }
         KeptError::TooLong { .. } => ErrorData::invalid_params(format!("{uri:?}: {error}"), None),
         KeptError::Unreadable(source) => {
-            tracing::warn!(%source, "a kept file cannot be read");
+            tracing::warn!(%source, "an artifact cannot be read");
             ErrorData::internal_error(format!("{uri:?}: {error}"), None)
         }
     }

@@ -41,7 +41,7 @@ fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     })
 }
 
-/// One tool a line. Whole entries are left out rather than cut, and the rest is said.
+/// Formats one tool per line. Entries are left out rather than cut, and their number is given.
 fn text(found: &SearchReply, budget: Budget) -> String {
     let mut text = String::new();
     let mut shown = 0;

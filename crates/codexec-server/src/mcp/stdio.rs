@@ -1,4 +1,5 @@
-//! The client's pipe: bounded lines in, whole lines out, an answer to everything.
+//! The client's pipe: parses lines of limited length, writes whole lines, and answers every
+//! request.
 
 use std::io;
 use std::sync::Arc;
@@ -14,16 +15,16 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// THREAT[CL-1]: a longer line is dropped while it arrives.
+/// THREAT[CL-1]: longer lines are discarded as they arrive.
 const MAX_LINE_BYTES: usize = 8 << 20;
 const READ_BYTES: usize = 64 << 10;
-/// Lines that wait to be written, and what they may hold together.
+/// Maximum number of lines in the write queue, and their total size.
 const QUEUE: usize = 256;
 const QUEUE_KIB: u32 = 32 << 10;
-/// With more lines waiting, the client is slow, and does not hear how far its calls are.
+/// With more queued lines, the client is slow, and gets no progress notifications.
 const FEW: usize = 8;
 
-/// A line that waits, and its part of the room that all of them have.
+/// A queued line, with its share of the queue's size limit.
 struct Waiting {
     line: Vec<u8>,
     _room: OwnedSemaphorePermit,
@@ -41,7 +42,7 @@ pub(super) struct ClientPipe {
 }
 
 impl ClientPipe {
-    /// Takes standard input and output. Cancels `left` when the client sends nothing more.
+    /// Takes stdin and stdout. Cancels `left` at the end of stdin.
     pub(super) fn open(left: CancellationToken) -> ClientPipe {
         let (reader, writer) = stdio_pipes();
         let (lines, queue) = mpsc::channel(QUEUE);
@@ -56,7 +57,7 @@ impl ClientPipe {
         }
     }
 
-    /// The message in a line; what cannot be read is answered here.
+    /// Parses a line. An invalid one is answered here.
     async fn understand(&mut self, line: Line) -> Option<RxJsonRpcMessage<RoleServer>> {
         let bytes = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
@@ -80,7 +81,7 @@ impl ClientPipe {
         if let Some(lines) = &self.lines {
             let mut line = message.to_string().into_bytes();
             line.push(b'\n');
-            // A client that is gone is noticed by reading.
+            // A disconnected client is detected by the reader.
             let _ = queue(lines, &self.room, line).await;
         }
     }
@@ -94,7 +95,7 @@ impl Transport<RoleServer> for ClientPipe {
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let (lines, room) = (self.lines.clone(), Arc::clone(&self.room));
-        // THREAT[ORD-5]: a client that reads slowly hears the last word later, and no other.
+        // THREAT[ORD-5]: a slow client gets only its responses, not its progress notifications.
         let is_slow = lines.as_ref().is_some_and(|lines| lines.capacity() + FEW < QUEUE);
         let line = (!(is_slow && is_progress(&item))).then(|| serde_json::to_vec(&item));
         async move {
@@ -157,7 +158,7 @@ async fn write(mut writer: StdioWriter, mut queue: mpsc::Receiver<Waiting>) {
     }
 }
 
-/// The answer to a line that is not a message.
+/// Returns the response to a line that is not a valid message.
 fn explain(line: &[u8], error: &serde_json::Error) -> Value {
     let is_strict = serde_json::from_slice::<Value>(line).is_ok();
     match codexec_types::lenient_json(line) {
@@ -179,8 +180,8 @@ fn explain(line: &[u8], error: &serde_json::Error) -> Value {
     }
 }
 
-/// Refuses the request that a line begins: a tool call by a result that the agent reads, anything
-/// else by an error. A client that is never told would wait for ever.
+/// Refuses the request at the beginning of a line: a tool call with a result that the agent reads,
+/// anything else with an error. Without an answer, the client would wait forever.
 fn refusal(head: &[u8], code: i32, why: &str) -> Value {
     let id = field(head, "id");
     if id.is_null() || field(head, "method") != "tools/call" {
@@ -191,7 +192,7 @@ fn refusal(head: &[u8], code: i32, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A field at the beginning of a line of which the rest may be missing; null when there is none.
+/// Reads a field at the beginning of a line that may be truncated; null if it is missing.
 fn field(head: &[u8], name: &str) -> Value {
     let Some((_, value)) = first_field(head, &[name]) else { return Value::Null };
     let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();

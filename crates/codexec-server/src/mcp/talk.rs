@@ -1,4 +1,4 @@
-//! A tool call that may take long: how far it is, what it asks, and how it is broken off.
+//! Tool calls that may take long: their progress, their questions, and their cancellation.
 
 mod elicitation;
 mod parked;
@@ -21,25 +21,26 @@ use super::content;
 use super::raw::{instead, is_modern};
 use crate::Reply;
 
-/// A call under way, in a task of its own. Dropping it cancels the call.
+/// A running tool call, in its own task. Dropping it cancels the call.
 pub(super) struct Talk {
     pub(super) running: JoinHandle<Said>,
     pub(super) cancel: DropGuard,
     pub(super) watched: Watched,
     pub(super) questions: mpsc::Receiver<Question>,
-    /// The client did not call the server that asks, so it is told which one does.
+    /// True if the client did not call the server that asks, so that questions must name the
+    /// server.
     pub(super) names_servers: bool,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) enum Said {
     Ours(Box<CallToolResult>),
-    /// An upstream's, as it came.
+    /// The result of an upstream, unchanged.
     Theirs(Value),
     Refused(ErrorData),
 }
 
-/// Whoever made this request, as the gateway knows them; questions arrive at the other end.
+/// Creates the caller for the gateway. Questions of upstreams arrive at the receiver.
 pub(super) fn caller(context: &RequestContext<RoleServer>) -> (Caller, mpsc::Receiver<Question>) {
     let (sender, questions) = mpsc::channel(1);
     let caller = match elicitation::can_show(context) {
@@ -60,14 +61,14 @@ impl Talk {
         Talk { running, cancel, watched, questions, names_servers: false }
     }
 
-    /// Until there is a result, or a question that this client is asked by a result of its own.
+    /// Runs until there is a result, or a question to a client that gets questions as results.
     pub(super) async fn go_on(
         mut self,
         request: &CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         parked: &Parked,
     ) -> Result<CallToolResponse, ErrorData> {
-        // Most clients do not ask for it; then no time is spent on it either.
+        // Most clients do not request progress, so none is computed for them.
         let is_watched = context.meta.get_progress_token().is_some();
         let said = loop {
             let question = tokio::select! {
@@ -88,7 +89,7 @@ impl Talk {
                 let place = Place::new(self, question, request);
                 return Ok(parked.keep(place, context));
             }
-            // Of its own: it tells the client when nobody waits for the answer any more.
+            // In its own task: it also tells the client when the question is abandoned.
             tokio::spawn(elicitation::ask(context.peer.clone(), question));
         };
         while let Some(progress) = self.watched.rest() {
@@ -102,7 +103,7 @@ impl Talk {
             }
             Ok(Said::Refused(error)) => Err(error),
             Err(_) => {
-                let sorry = "INTERNAL_ERROR: this call ended by a fault of codexec's own";
+                let sorry = "INTERNAL_ERROR: this call failed with an internal error of codexec";
                 Ok(CallToolResponse::Complete(content(Reply::error(sorry.to_owned()))))
             }
         }

@@ -66,13 +66,13 @@ impl App {
         let text = fields.required_text("execution_id")?;
         fields.finish()?;
         let reads_all = client.may(Grant::AllLogs);
-        // The same answer for another client's execution and for one that never was.
+        // An execution of another client gets the same answer as one that never existed.
         let missing = || {
             let text = plain(&text.chars().take(80).collect::<String>());
             let message = match reads_all {
                 true => format!(
-                    "execution_id: there is no execution {text:?}; search_execution_logs finds \
-                     those there are"
+                    "execution_id: there is no execution {text:?}; use search_execution_logs to find \
+                     executions"
                 ),
                 false => format!(
                     "execution_id: this client has no execution {text:?} since codexec was \
@@ -110,7 +110,7 @@ fn found(found: &Found) -> Value {
     })
 }
 
-/// The whole record, with texts that fit an agent's context where an agent reads it.
+/// Formats the complete record, with texts cut to the budget.
 fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
     let summary = &execution.summary;
     let mut is_cut = false;
@@ -191,7 +191,7 @@ fn moment(
     let moment = parse_time(&text).ok_or_else(|| {
         let text: String = text.chars().take(60).collect();
         OwnError::invalid(format!(
-            "{field}: {text:?} is no moment; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
+            "{field}: {text:?} is not a valid time; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
         ))
     })?;
     Ok(Some(moment))

@@ -97,9 +97,9 @@ impl App {
         for &one in &languages {
             let found = match self.packages.installed(one, target(session.as_deref())).await {
                 Ok(found) => found,
-                // Who asks for all has those of the languages that there are.
+                // A list for all languages leaves out those that are not installed.
                 Err(error) if language.is_none() => {
-                    tracing::info!(%error, language = %one, "its packages cannot be listed");
+                    tracing::info!(%error, language = %one, "packages cannot be listed");
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -109,7 +109,7 @@ impl App {
         Ok(json!({"packages": packages}))
     }
 
-    /// The session that is named, or that the code which asks runs in, and the language that is
+    /// Returns the session that is named or that the calling code runs in, and the language that is
     /// named or the session's.
     ///
     /// THREAT[PKG-7]: code installs for its session or for its execution, never for everybody.
@@ -127,7 +127,7 @@ impl App {
         Ok((session, language.or(of_session)))
     }
 
-    /// Whether everything that a script needs is there.
+    /// Fails if a package that the script needs is missing.
     pub(super) async fn has_packages(
         &self,
         meta: &Meta,
@@ -156,7 +156,7 @@ impl App {
             })
             .collect();
         let message = format!(
-            "{} needs packages that are not there: {}; install each first: {}",
+            "{} needs packages that are not installed: {}; install each first: {}",
             meta.name,
             names.join(", "),
             how.join("; ")
@@ -165,7 +165,7 @@ impl App {
     }
 }
 
-/// The execution whose code asks, where it runs in no session.
+/// Returns the packages of the calling execution, if it is not in a session.
 fn own_execution(client: &Client) -> Option<&ExecutionPackages> {
     match client.scope()? {
         Scope::Execution(_) => client.inside.as_ref().map(|inside| &*inside.packages),

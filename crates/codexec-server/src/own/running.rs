@@ -1,4 +1,4 @@
-//! Running code: fresh, in a session, or a saved script.
+//! Running code: in a new worker, in a session, or a saved script.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use crate::sessions::Session;
 use crate::{App, Client, Execution, Wanted};
 
 impl App {
-    /// Code or a script, in a worker of its own or in a session.
+    /// Runs code or a script, in a new worker or in a session.
     pub(crate) async fn execute_code(
         &self,
         mut fields: Fields,
@@ -93,7 +93,7 @@ impl App {
         self.run(&name, version, wanted, session, client).await
     }
 
-    /// A saved script in a worker of its own; `wanted` says everything but its code and language.
+    /// Runs a saved script in a new worker; `wanted` has everything but its code and language.
     pub async fn run_saved(
         &self,
         name: &str,
@@ -123,7 +123,7 @@ impl App {
         Ok(owned)
     }
 
-    /// A script as it was saved: its input is checked and its packages are there before it starts.
+    /// Runs a saved script, after checking its input and its packages.
     async fn run(
         &self,
         name: &str,
@@ -152,12 +152,12 @@ impl App {
         let executed = self.execute(wanted, client).await;
         let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
         if let Err(error) = self.scripts.ran(&script.meta.name, SystemTime::now(), is_fine).await {
-            tracing::warn!(%error, "a script's run is not counted");
+            tracing::warn!(%error, "a script's run was not counted");
         }
         Ok(executed?)
     }
 
-    /// The session with this id or name; a name that is not there yet becomes one.
+    /// Returns the session with this id or name. Opens a new one for an unknown name.
     async fn session_for(
         &self,
         handle: &str,
@@ -202,7 +202,7 @@ fn in_session(
     Ok(())
 }
 
-/// What every way of running code takes.
+/// Reads the fields that all functions which run code have in common.
 fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Result<(), FieldError> {
     wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     wanted.args = fields.texts("args")?.unwrap_or_default();

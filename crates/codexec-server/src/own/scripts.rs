@@ -14,7 +14,7 @@ const DEFAULT_FOUND: u64 = 10;
 const MAX_FOUND: u64 = 100;
 
 impl App {
-    /// THREAT[OWN-4]: code adds scripts, and changes none that are there.
+    /// THREAT[OWN-4]: code adds scripts, but replaces none.
     pub(super) async fn save_script(
         &self,
         mut fields: Fields,
@@ -124,7 +124,7 @@ impl App {
         Ok(json!({"results": results}))
     }
 
-    /// Those that are kept, newest first.
+    /// Lists the stored versions, newest first.
     pub(super) async fn list_script_versions(&self, mut fields: Fields) -> Result<Value, OwnError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
@@ -170,7 +170,7 @@ fn listed_script(meta: &Meta) -> Value {
     })
 }
 
-/// Enough to choose by; `get_script` has it whole.
+/// Shortens a description for lists; `get_script` returns it in full.
 fn brief(description: &str) -> String {
     let mut brief: String = description.chars().take(DESCRIPTION_CHARS).collect();
     if brief.len() < description.len() {

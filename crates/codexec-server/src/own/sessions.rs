@@ -137,7 +137,7 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Open ones of every server that runs here, and those that have ended; newest first.
+    /// Lists open sessions of all servers on this machine, and ended ones; newest first.
     pub(super) async fn session_history(
         &self,
         mut fields: Fields,
@@ -172,7 +172,7 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Keeps what is needed to make the session anew.
+    /// Stores what is needed to restore the session.
     pub(super) async fn snapshot_session(
         &self,
         mut fields: Fields,
@@ -212,7 +212,7 @@ impl App {
         Ok(json!({"success": true, "name": name, "cells": count}))
     }
 
-    /// A new session in which the cells run again, with the answers that they had then.
+    /// Opens a new session and replays the cells with their recorded answers.
     pub(super) async fn restore_session(
         &self,
         mut fields: Fields,
@@ -239,7 +239,7 @@ impl App {
             if let Some(why) = failed {
                 self.sessions.end(&session, "restore_failed").await;
                 let message = format!(
-                    "name: cell {number} of {count} of {name:?} does not run as it did: {why}"
+                    "name: cell {number} of {count} of {name:?} failed when it was replayed: {why}"
                 );
                 return Err(OwnError::new("RESTORE_FAILED", message));
             }
@@ -262,7 +262,8 @@ impl App {
         Ok(json!({"snapshots": names}))
     }
 
-    /// Code uses the snapshots that its own client made.
+    /// Returns the snapshots that the client may use. Code may use those that its own client
+    /// created.
     async fn snapshots_of(&self, client: &Client) -> Result<Whose, OwnError> {
         let server = match client.may(Grant::AllSessions) {
             true => None,
@@ -279,10 +280,10 @@ async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
 }
 
 fn no_folder(error: impl std::fmt::Display) -> OwnError {
-    OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
+    OwnError::new("STORE_UNAVAILABLE", format!("the session's folder cannot be created: {error}"))
 }
 
-/// The one that the code which asks runs in.
+/// Returns the session that the calling code runs in.
 pub(super) fn own_session(client: &Client) -> Option<String> {
     match client.scope()? {
         Scope::Session(id) => Some(id.as_str().to_owned()),
@@ -317,7 +318,7 @@ fn is_name(name: &str) -> Result<(), OwnError> {
     )))
 }
 
-/// With one digit behind the point.
+/// Rounds to one decimal place.
 #[expect(clippy::cast_precision_loss, reason = "nobody reads the last bytes of it")]
 pub(super) fn mebibytes(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0

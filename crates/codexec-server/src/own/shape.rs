@@ -1,4 +1,4 @@
-//! Executions in the shape that seed users know: one flat object.
+//! Formats executions as one flat object, as in the toolset `codexec`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::plain::plain;
 use crate::reply::{explanation, shown};
 use crate::{Budget, Execution};
 
-/// What `execute_code` and `run_script` give.
+/// Formats the result of `execute_code` and `run_script`.
 pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value {
     let streams = Streams::of(execution, budget);
     let mut value = json!({
@@ -36,7 +36,7 @@ pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value 
     value
 }
 
-/// What `send_to_session` gives. A value is shown as it is at a prompt: at the end of the output.
+/// Formats the result of `send_to_session`. As at a prompt, the value follows the output.
 pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
     let mut streams = Streams::of(execution, None);
     if let Some(text) = execution.outcome.value().filter(|text| *text != "null") {
@@ -61,11 +61,11 @@ pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
     value
 }
 
-/// Only what is worth saying: most executions have none of it.
+/// Adds fields that most executions do not have.
 fn more(value: &mut Value, execution: &Execution) {
     let Some(fields) = value.as_object_mut() else { return };
     if execution.outcome == Outcome::Stopped(Limit::Wall) {
-        // Where the clients of this toolset have always found it.
+        // The position that clients of this toolset expect.
         let place = fields.keys().position(|name| name == "truncated").unwrap_or(fields.len());
         fields.shift_insert(place, "timed_out".to_owned(), true.into());
     }
@@ -88,7 +88,7 @@ struct Streams {
 }
 
 impl Streams {
-    /// What went wrong stands at the end of standard error, as an interpreter would put it.
+    /// Appends the error to stderr, as an interpreter does.
     fn of(execution: &Execution, budget: Option<Budget>) -> Streams {
         let mut err = execution.output.stderr();
         match &execution.outcome {
@@ -102,13 +102,14 @@ impl Streams {
         }
         let (out, is_out_cut) = cut(&execution.output.stdout(), budget);
         let (err, is_err_cut) = cut(&err, budget);
-        // A program that was stopped had more to say.
+        // A program that was stopped would have written more.
         let is_stopped = matches!(execution.outcome, Outcome::Stopped(_));
         Streams { out, err, is_cut: is_out_cut || is_err_cut || is_stopped }
     }
 }
 
-/// The two ends of a long text, as these clients know it, and whether it was cut.
+/// Cuts a long text to its two ends, with a note that clients of this toolset expect. Tells if it
+/// was cut.
 pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
     let Some(budget) = budget else { return (text.to_owned(), false) };
     match budget.ends(text) {
@@ -119,12 +120,12 @@ pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
     }
 }
 
-/// With three digits behind the point.
+/// Rounds to three decimal places.
 pub(super) fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// As a shell counts it; none where the program did not end by itself.
+/// Returns the exit code as a shell would; `None` if the program did not end by itself.
 pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
     match outcome {
         Outcome::Returned(_) => Some(0),
@@ -135,7 +136,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
     }
 }
 
-/// The files that are new or changed.
+/// Returns the paths of files that are new or changed.
 fn artifacts(execution: &Execution) -> Vec<String> {
     let changes = &execution.changes;
     changes.created.iter().chain(&changes.modified).map(|file| plain(&file.path)).collect()

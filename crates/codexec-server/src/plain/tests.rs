@@ -30,7 +30,7 @@ fn a_long_name_keeps_its_ends() {
     let shown = plain(&name);
     assert_eq!(shown.chars().count(), 121);
     assert!(shown.starts_with("xxxx") && shown.ends_with(".tar.gz"), "{shown}");
-    // However much each character takes when it is written out.
+    // However long each character is when escaped.
     assert!(plain(&"\u{e0041}".repeat(5_000)).chars().count() <= 121);
 }
 

@@ -1,4 +1,4 @@
-//! How an execution ended, in words.
+//! Describes how an execution ended.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
 
 use crate::Execution;
 
-/// What happened and what to do about it, without its code.
+/// Describes the outcome and what to do about it, without its code.
 pub fn explanation(execution: &Execution) -> String {
     match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
@@ -29,13 +29,13 @@ pub fn explanation(execution: &Execution) -> String {
             format!("the program was killed by signal {signal}{name}")
         }
         Outcome::Crashed(Crash::BadFrame) => {
-            "the worker broke the protocol and was ended".to_owned()
+            "the worker broke the protocol and was killed".to_owned()
         }
         Outcome::Cancelled => "the execution was cancelled".to_owned(),
     }
 }
 
-/// What was too much.
+/// Describes the limit that was exceeded.
 pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
     match limit {
         Limit::Wall => format!("more than {} ms", limits.wall.as_millis()),
@@ -64,7 +64,7 @@ fn thrown_text(thrown: &Thrown) -> String {
     text
 }
 
-/// Those that programs usually die of.
+/// Names the signals that usually kill programs.
 fn signal_name(signal: i32) -> Option<&'static str> {
     let name = match signal {
         1 => "SIGHUP",

@@ -1,4 +1,4 @@
-//! What an execution left behind: files, limits it met, pictures that were too many.
+//! Notes about an execution: its files, limits that it reached, images that were left out.
 
 use codexec_types::{Changes, Outcome};
 
@@ -7,12 +7,12 @@ use super::resource_uri;
 use crate::Execution;
 use crate::plain::plain;
 
-/// The rest is where the last line says.
+/// The last line says where the rest is.
 const MAX_LINES: usize = 20;
-/// Files that are not where the code put them are told even when there are many others.
+/// Minimum number of lines for files that were not written, even if there are many others.
 const NOT_WRITTEN_LINES: usize = 5;
 
-/// Empty, or sections with a heading each.
+/// Formats the notes: empty, or sections with a heading each.
 pub(crate) fn text(execution: &Execution) -> String {
     let mut lines = artifacts(&execution.changes, &resource_uri(execution));
     if !execution.limits_met.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn text(execution: &Execution) -> String {
     lines.join("\n")
 }
 
-/// What became of a session whose code did not run to its end.
+/// Tells the state of a session whose code did not run to its end.
 fn session(execution: &Execution) -> Vec<String> {
     let was_interrupted = matches!(execution.outcome, Outcome::Stopped(_) | Outcome::Cancelled);
     let said = match execution.session_ended {
@@ -49,7 +49,7 @@ fn session(execution: &Execution) -> Vec<String> {
     vec!["[session]".to_owned(), said]
 }
 
-/// What is said beside pictures when nothing else is.
+/// Returns the text for a reply that has nothing but images.
 pub(super) fn image_count(execution: &Execution) -> String {
     match execution.images.shown.len() {
         1 => "[1 image]".to_owned(),
@@ -97,7 +97,7 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
     lines
 }
 
-/// `12,345`.
+/// Formats a number like `12,345`.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -146,14 +146,14 @@ fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
     assert_eq!(told[20], "created f19 (1 bytes)");
     let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
     assert_eq!(told[21], format!("... and 10 more: {rest}"));
-    // What was held back is told all the same.
+    // Files that were held back are listed all the same.
     many.changes.held_back = (0..7).map(|n| not_written(&format!(".hook{n}"))).collect();
     many.changes.left_out = 100;
     let told = lines(&many);
     assert_eq!(told.len(), 22);
     assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
     assert_eq!(told[21], format!("... and 117 more: {rest}"));
-    // Nothing is left out of a short list, whatever it is made of.
+    // A short list is complete, whatever it consists of.
     many.changes = Changes::default();
     many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
     assert_eq!(lines(&many).len(), 21);

@@ -10,24 +10,24 @@ use tokio_util::sync::CancellationToken;
 use super::recorded::{Recorded, Recording};
 use super::{Closed, Opener, Opening, Place, SessionError, lock};
 
-/// How many executions may wait for their turn.
+/// Maximum number of executions that wait for a session.
 const MAX_WAITING: usize = 64;
 
-/// A worker that is kept, and who may use it.
+/// An open session: its worker, and who may use it.
 pub struct Session {
     pub id: SessionId,
     pub language: Language,
     pub name: Option<String>,
     pub started: SystemTime,
-    /// Of its first process, on the host.
+    /// The host's pid of the worker's first process.
     pub pid: Option<i32>,
-    /// Where its own packages are.
+    /// The folder of its own packages.
     pub(crate) folder: PathBuf,
     pub(super) opener: Opener,
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
     turns: Arc<Semaphore>,
-    /// Whoever watches it meanwhile is to let it go.
+    /// Tells the idle watcher to release the worker.
     wanted: Notify,
     state: Mutex<State>,
     closing: CancellationToken,
@@ -40,11 +40,11 @@ struct State {
     memory_bytes: u64,
     packages: Vec<String>,
     recording: Recording,
-    /// Why it is over, from when that is known.
+    /// The reason why the session has ended, as soon as that is known.
     over: Option<&'static str>,
 }
 
-/// What a list of sessions tells about one.
+/// The information about a session in a list.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     pub id: SessionId,
@@ -58,11 +58,11 @@ pub struct SessionInfo {
     pub packages: Vec<String>,
 }
 
-/// The use of a session's worker for one execution.
+/// Exclusive use of a session's worker for one execution.
 pub(crate) struct Turn {
     pub(crate) session: Arc<Session>,
     pub(crate) run: OwnedMutexGuard<Run>,
-    /// Which execution of the session it is, from 1 on.
+    /// The number of the execution in the session, from 1 on.
     pub(crate) number: u32,
     is_done: bool,
     _waited: OwnedSemaphorePermit,
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Waits for its turn, first come, first served.
+    /// Waits for the worker, first come, first served.
     pub(crate) async fn turn(
         self: &Arc<Session>,
         cancel: &CancellationToken,
@@ -121,7 +121,7 @@ impl Session {
         Ok(Turn { session, run, number, is_done: false, _waited: waited })
     }
 
-    /// Why it is over, where its worker has ended before anybody closed it.
+    /// Returns the reason if the worker has ended before the session was closed.
     pub(super) fn over(&self) -> Option<&'static str> {
         lock(&self.state).over
     }
@@ -145,7 +145,7 @@ impl Session {
         }
     }
 
-    /// The cells that succeeded, to be run again elsewhere.
+    /// Returns the cells that succeeded, for replay in another session.
     pub(crate) fn recorded(&self) -> Result<Vec<Arc<Recorded>>, crate::SnapshotError> {
         lock(&self.state).recording.cells()
     }
@@ -157,13 +157,13 @@ impl Session {
         }
     }
 
-    /// Called when it is ended; what runs there is to stop.
+    /// Returns a token that is cancelled when the session ends, to stop its execution.
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.closing
     }
 
-    /// Waits until it should end: nobody has used it for so long, or its worker has ended by
-    /// itself. Gives way to whoever wants to use it.
+    /// Waits until the session should end, because it is idle or its worker has ended, and returns
+    /// the reason. Releases the worker to executions meanwhile.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
     pub(super) async fn due(&self, idle: Duration) -> &'static str {
         loop {
@@ -181,7 +181,7 @@ impl Session {
         }
     }
 
-    /// Stops what runs there, and waits until nothing of it is left.
+    /// Stops the execution, and waits until all processes have ended.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
     pub(super) async fn close(&self, reason: &'static str) -> Closed {
         self.closing.cancel();
@@ -197,14 +197,14 @@ impl Session {
         if let Ok(Err(error)) = removed
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, session = %self.id, "its packages cannot be removed");
+            tracing::warn!(%error, session = %self.id, "the session's packages cannot be removed");
         }
         Closed { duration: self.begun.elapsed(), executions }
     }
 }
 
 impl Turn {
-    /// After an execution: what it was like, and whether it was the last.
+    /// Updates the session after an execution. Returns the reason if the session has ended.
     pub(crate) fn done(mut self, cell: Option<Recorded>) -> Option<&'static str> {
         self.is_done = true;
         let Turn { session, run, .. } = &self;
@@ -214,7 +214,7 @@ impl Turn {
             state.recording.push(cell);
         }
         let over = run.is_over().map(reason);
-        // One that is being closed has its reason already.
+        // A session that is being closed already has its reason.
         if !session.closing.is_cancelled() {
             state.over = over;
         }
@@ -223,7 +223,7 @@ impl Turn {
 }
 
 impl Drop for Turn {
-    /// A cell whose end nobody saw does not go on: its session ends with it.
+    /// Kills a cell whose end was not observed, and its session with it.
     fn drop(&mut self) {
         if !self.is_done {
             self.run.kill();
@@ -231,7 +231,7 @@ impl Drop for Turn {
     }
 }
 
-/// The word that records and replies have for it.
+/// Returns the word for records and replies.
 fn reason(over: Over) -> &'static str {
     match over {
         Over::Exited => "process_exit",

@@ -2,7 +2,8 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A directory with `sub`, `file`, `link` to `sub`, and `away` to a place that is not allowed.
+/// A directory with `sub`, `file`, a link to `sub`, and a link `away` to a directory that is not
+/// allowed.
 struct Desk {
     _dir: tempfile::TempDir,
     root: PathBuf,
@@ -21,7 +22,7 @@ impl Desk {
         Desk { _dir: dir, root, files }
     }
 
-    /// The code and the message, with the directory's own path as ROOT.
+    /// Returns the code and the message, with the directory's own path as ROOT.
     async fn refused(&self, path: &str) -> String {
         let path = path.replace("ROOT", &self.root.display().to_string());
         let error = find(path.into(), &self.files).await.expect_err("refused");
@@ -39,7 +40,7 @@ async fn a_directory_is_found_as_what_it_really_is() {
         assert_eq!((found.device, found.inode), (about.dev(), about.ino()));
         assert_eq!((found.uid, found.gid), (about.uid(), about.gid()));
     }
-    // Where a link leads to is judged by the policy, by its real name.
+    // The policy checks the real path that a link leads to.
     let away = find(desk.root.join("away"), &desk.files).await.expect("found");
     assert_eq!(away.path, Path::new("/etc"));
 }
@@ -49,14 +50,13 @@ async fn every_failure_names_the_field_and_what_to_do() {
     let desk = Desk::new();
     for path in ["", "sub", "~/sub", "~", ".", "file:///tmp"] {
         let expected = format!(
-            "INVALID_ARGS working_dir: \"{path}\" is not a whole path; write the whole path, from \
-             `/` on"
+            "INVALID_ARGS working_dir: \"{path}\" is not an absolute path; write it from `/` on"
         );
         assert_eq!(desk.refused(path).await, expected);
     }
     assert_eq!(
         desk.refused("ROOT/../x").await,
-        "INVALID_ARGS working_dir: \"ROOT/../x\" has `..` in it; write the whole path without"
+        "INVALID_ARGS working_dir: \"ROOT/../x\" contains `..`; write the absolute path without it"
     );
     assert_eq!(
         desk.refused("/a\0b").await,
@@ -86,14 +86,14 @@ async fn a_loop_of_links_is_an_error() {
     let desk = Desk::new();
     symlink("b", desk.root.join("a")).expect("made");
     symlink("a", desk.root.join("b")).expect("made");
-    let said = desk.refused("ROOT/a").await;
+    let error = desk.refused("ROOT/a").await;
     assert_eq!(
-        said,
-        "WORKING_DIR_NOT_FOUND working_dir: \"ROOT/a\" cannot be looked at; name another directory"
+        error,
+        "WORKING_DIR_NOT_FOUND working_dir: \"ROOT/a\" cannot be read; name another directory"
     );
 }
 
-/// Otherwise anybody who may not work there could ask what is there.
+/// Otherwise anybody could probe for files in directories that are not allowed.
 #[tokio::test]
 async fn what_is_not_allowed_is_not_told_to_be_missing() {
     let desk = Desk::new();

@@ -15,7 +15,7 @@ fn policy() -> Policy {
     }
 }
 
-/// What the options come to: milliseconds, calls, servers.
+/// Checks what the options result in: milliseconds, calls, servers.
 #[track_caller]
 fn check(options: &Value, settings: &ProxySettings, expected: &str) {
     let args = json!({"code": "1", "options": options});
@@ -47,7 +47,7 @@ fn options_narrow_what_the_settings_give() {
         &set,
         "1 ms, calls Some(3), servers None",
     );
-    // No limit of its own; the policy's stays.
+    // No limit of its own; the policy's limit remains.
     check(&json!({"max_tool_calls": 0}), &set, "9000 ms, calls None, servers None");
     let none = ProxySettings { max_tool_calls: Some(0), ..usual.clone() };
     check(&json!({}), &none, "120000 ms, calls None, servers None");

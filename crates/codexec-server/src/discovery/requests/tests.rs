@@ -15,7 +15,7 @@ fn thirty_in_any_minute_and_then_one_for_each_that_is_old_enough() {
     assert_eq!(requests.count(&client, at(30)), too_many(30, true));
     assert_eq!(requests.count(&client, at(59)), too_many(1, false));
     assert_eq!(requests.count(&client, at(60)), Ok(()));
-    // What was refused does not count, and the window moves: it does not begin anew.
+    // Refused requests do not count, and the window slides.
     assert_eq!(requests.count(&client, at(60)), too_many(1, true));
     assert_eq!(requests.count(&client, at(61)), Ok(()));
 }

@@ -8,13 +8,13 @@ use crate::{App, Wanted};
 
 /// More servers than anybody has.
 const MAX_SERVERS: usize = 1_000;
-/// Those that are named where none is like the one that was written.
+/// Maximum number of servers that an error lists.
 const NAMED: usize = 20;
 
-/// What `run_python` was given, checked.
+/// The checked arguments of `run_python`.
 pub(super) struct Arguments {
     code: String,
-    /// By their own names, whichever they were called by.
+    /// The servers' own names, even if an alias was given.
     pub(super) servers: Vec<String>,
     pub(super) timeout: Duration,
     pub(super) max_timeout: Duration,
@@ -40,7 +40,7 @@ impl Arguments {
         Ok(Arguments { code, servers, timeout: timeout.min(max_timeout), max_timeout })
     }
 
-    /// It may call the servers that it names, and learn of all that there are.
+    /// The code may call the named servers, and see all servers.
     pub(super) fn wanted(&self) -> Wanted {
         let mut wanted = Wanted::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
@@ -66,7 +66,7 @@ fn named(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String
 }
 
 fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
-    // Our own functions are tools of a server of this name.
+    // codexec's own functions are tools of a server with this name.
     if name == "codexec" || known.iter().any(|server| server.as_str() == name) {
         return Ok(name.to_owned());
     }
@@ -93,7 +93,7 @@ fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
         }
         (several, _) => {
             let several = several.join(", ");
-            Err(format!("servers: several go by {shown:?}: {several}; say which"))
+            Err(format!("servers: {shown:?} is ambiguous: {several}; write one of these"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What came of a run, as these clients know it.
+//! The result of a run in this toolset's format.
 
 use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,7 @@ use crate::own::exit_code;
 use crate::reply::{explanation, resource_uri, shown};
 use crate::{Budget, ExecuteError, Execution};
 
-/// Each of the four words that a run can end with.
+/// The four words for how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Success,
@@ -17,7 +17,7 @@ pub(super) enum Status {
     ValidationError,
 }
 
-/// What is empty is left out wherever this is written.
+/// The fields of a result. Empty ones are left out in all formats.
 #[derive(Debug)]
 pub(super) struct Payload {
     pub(super) status: Status,
@@ -28,7 +28,7 @@ pub(super) struct Payload {
     pub(super) servers: Vec<String>,
     pub(super) timeout_seconds: Option<u64>,
     pub(super) error: Option<String>,
-    /// JSON, unless it was too long.
+    /// JSON, unless it was cut.
     pub(super) result: Option<String>,
 }
 
@@ -69,12 +69,12 @@ impl Payload {
         payload
     }
 
-    /// Nothing was run, because of how it was asked for.
+    /// The arguments are invalid, so nothing was run.
     pub(super) fn invalid(why: String) -> Payload {
         Payload::not_run(Status::ValidationError, why)
     }
 
-    /// Nothing was run, because of us.
+    /// codexec could not run the code.
     pub(super) fn failed(error: &ExecuteError) -> Payload {
         Payload::not_run(Status::Error, crate::failure(error).text)
     }
@@ -93,7 +93,7 @@ impl Payload {
         }
     }
 
-    /// The traceback stands where an interpreter writes it.
+    /// Sets the error, and appends the traceback to stderr as an interpreter does.
     fn threw(&mut self, thrown: &Thrown) {
         let mut message = thrown.message.clone();
         let is_unnamed = message.starts_with("NameError: name 'mcp_");
@@ -124,7 +124,7 @@ impl Payload {
         self.error = Some(why);
     }
 
-    /// Every part keeps its share of one budget.
+    /// Cuts all parts to equal shares of one budget.
     fn cut(&mut self, whole: &str) {
         let budget = Budget::DEFAULT;
         let error = self.error.as_mut().into_iter();
@@ -152,7 +152,7 @@ impl Payload {
         }
     }
 
-    /// As structured content.
+    /// Returns the structured content.
     pub(super) fn value(&self) -> Value {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -185,7 +185,7 @@ impl Payload {
         Value::Object(fields)
     }
 
-    /// The value as text.
+    /// Returns the value as text.
     pub(super) fn result_text(&self) -> Option<String> {
         self.result.as_deref().map(shown)
     }

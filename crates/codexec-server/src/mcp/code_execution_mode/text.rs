@@ -1,5 +1,4 @@
-//! The same as text: what was printed and what was returned, with as few words around it as
-//! possible.
+//! The result as text: output and value, with as little around them as possible.
 
 use super::payload::{Payload, Status};
 use crate::{OutputMode, toon};
@@ -23,7 +22,7 @@ fn compact(payload: &Payload) -> String {
             parts.push(format!("exit: {code}"));
         }
     }
-    // A traceback ends with it.
+    // Left out if the traceback ends with it.
     let error = payload.error.as_deref().unwrap_or_default();
     if !payload.stderr.trim_end().ends_with(error) {
         parts.push(format!("error: {error}"));
@@ -36,7 +35,7 @@ fn compact(payload: &Payload) -> String {
         parts.push(format!("stderr:\n{err}"));
     }
     match payload.result_text() {
-        // An empty text is a value, but many clients take an empty block for an error.
+        // An empty string is a value, but many clients take an empty block for an error.
         Some(result) if parts.is_empty() && result.is_empty() => parts.push("\"\"".to_owned()),
         Some(result) if parts.is_empty() => parts.push(result),
         Some(result) => parts.push(format!("result:\n{result}")),

@@ -1,4 +1,4 @@
-//! One line about an execution, for those who keep such a file.
+//! The audit log line of an execution.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::{App, Client, Execution, Wanted};
 
 const MAX_ERROR_CHARS: usize = 1_000;
 
-/// What is said of the code: never the code itself.
+/// The code's properties for the log: never the code itself.
 pub(super) struct About {
     language: Language,
     code_hash: String,

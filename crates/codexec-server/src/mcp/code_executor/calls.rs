@@ -1,4 +1,4 @@
-//! Which tools an execution called, from its record.
+//! Summarises the tool calls of an execution, from its record.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::discovery::RECORDED_AS;
 use crate::plain::plain;
 use crate::{App, Execution};
 
-/// How many different tools are told of.
+/// Maximum number of different tools in a result.
 const MAX_TOOLS: usize = 100;
 const MAX_ERROR_CHARS: usize = 500;
 
-/// Those that went out, by name, in the order of their first calls.
+/// The tools that were called, in the order of their first calls.
 #[derive(Default)]
 pub(super) struct Calls(Vec<Summary>);
 
@@ -23,9 +23,9 @@ struct Summary {
     errors: u64,
     total: Duration,
     last: Option<Duration>,
-    /// The message, if the last one failed.
+    /// The error message, if the last call failed.
     last_error: Option<String>,
-    /// The last message of any that failed.
+    /// The error message of the last call that failed.
     any_error: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Calls {
             Ok(Some(record)) => Calls::from_record(&record.calls),
             Ok(None) => Calls::default(),
             Err(error) => {
-                tracing::warn!(%error, "the tools that were called cannot be told");
+                tracing::warn!(%error, "the tool calls of an execution cannot be read");
                 Calls::default()
             }
         }
@@ -89,7 +89,7 @@ impl Summary {
     fn add(&mut self, call: &Call) {
         let error = match (&call.error_code, call.duration) {
             (None, Some(_)) => None,
-            (None, None) => Some("no answer came before the end".to_owned()),
+            (None, None) => Some("no answer before the execution ended".to_owned()),
             (Some(code), _) => Some(call.message.clone().unwrap_or_else(|| code.clone())),
         };
         match &error {
@@ -127,7 +127,7 @@ impl Summary {
     }
 }
 
-/// What was refused before it reached a server was not made; discoveries are no calls.
+/// True if the call reached a server: it was not refused before, and is not a discovery.
 fn went_out(call: &Call) -> bool {
     const NEVER_MADE: [&str; 5] = [
         "INVALID_ARGS",
@@ -140,7 +140,7 @@ fn went_out(call: &Call) -> bool {
     call.server != RECORDED_AS && !NEVER_MADE.contains(&code)
 }
 
-/// As these clients write it, whichever way the code did.
+/// Returns the name in this toolset's format, however the code wrote it.
 fn name(call: &Call) -> String {
     let tool = plain(&call.tool);
     match (call.server.as_str(), tool.strip_prefix("mcp__"), tool.split_once([':', '.', '/'])) {
@@ -150,7 +150,7 @@ fn name(call: &Call) -> String {
     }
 }
 
-/// With three digits behind the point.
+/// Rounds to three decimal places.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,5 +1,5 @@
-//! `permissions`: the directories that code asks for. One can be given, to read or also to write;
-//! everything else is refused with the reason, so that nobody takes a wish for a grant.
+//! `permissions`: the directories that code requests. One can be given, read-only or writable;
+//! everything else is refused with the reason, so that no request is mistaken for a permission.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::plain::plain;
 use crate::working_dir::find;
 
 const MAX_PATHS: usize = 20;
-/// A directory on a network can hang; the request does not.
+/// Timeout for a directory that hangs, e.g. on a network file system.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a request asks for.
+/// The requested directories.
 #[derive(Default)]
 pub(super) struct Asked {
     read: Vec<String>,
@@ -55,7 +55,7 @@ impl Asked {
         Ok(Asked { read, write })
     }
 
-    /// The directory to work in, and the rules that open it.
+    /// Returns the directory to work in, and the rules that allow it.
     pub(super) async fn granted(
         &self,
         app: &App,
@@ -88,7 +88,7 @@ impl Asked {
     }
 }
 
-/// The one directory that has all of them in it, and no more than was asked for.
+/// Returns the one requested directory that contains all the others.
 fn one(read: &[PathBuf], write: &[PathBuf]) -> Result<PathBuf, Refusal> {
     let candidates = if write.is_empty() { read } else { write };
     let holds = |top: &&PathBuf| read.iter().chain(write).all(|path| path.starts_with(top));
@@ -132,7 +132,7 @@ fn allowed(files: &Files) -> String {
     }
 }
 
-/// Without links; those that are not there are left out.
+/// Resolves symlinks; missing directories are left out.
 async fn real(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let look = move || {
         let is_whole = |path: &&PathBuf| path.is_absolute();

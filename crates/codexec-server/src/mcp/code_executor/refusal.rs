@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::fields::FieldError;
 use crate::{DirError, ExecuteError};
 
-/// Why nothing was run, as these clients know it.
+/// The reason why nothing was run, in this toolset's format.
 #[derive(Debug)]
 pub(super) struct Refusal {
     error: String,
@@ -14,13 +14,14 @@ pub(super) struct Refusal {
     suggestion: Option<&'static str>,
 }
 
+/// The `errorType` of a refusal.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// The arguments are wrong.
+    /// The arguments are invalid.
     Validation,
-    /// They are right, and not allowed.
+    /// The arguments are valid, but not allowed.
     Security,
-    /// We could not do it.
+    /// codexec could not run the code.
     Execution,
 }
 
@@ -39,7 +40,7 @@ impl Refusal {
         self
     }
 
-    /// Text alone: what a tool promises in its schema holds for executions, and this is none.
+    /// Returns text only: the output schema holds for executions, and nothing was run.
     pub(super) fn result(&self) -> CallToolResult {
         tracing::debug!(error = self.error, "refused");
         let mut value = json!({"error": self.error, "errorType": self.kind.name()});
@@ -88,7 +89,7 @@ impl From<ExecuteError> for Refusal {
     }
 }
 
-/// The sentence, with the field under the name that this client gave it.
+/// Replaces the field's name in a message by the name that this toolset uses.
 fn theirs(sentence: &str) -> String {
     let names = [("timeout_ms:", "timeoutMs:"), ("allowed_tools:", "allowedTools:")];
     names

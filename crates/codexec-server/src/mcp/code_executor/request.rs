@@ -21,7 +21,7 @@ const MAX_NAMES: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_PROMPT_CHARS: usize = 100_000;
 
-/// The arguments of an execution, as far as they can be judged without running it.
+/// The parsed arguments of an execution.
 pub(super) struct Request {
     pub(super) wanted: Wanted,
     pub(super) allowed_tools: Vec<String>,
@@ -38,7 +38,7 @@ impl Request {
         let allowed_tools = fields.texts("allowedTools")?.unwrap_or_default();
         let timeout = fields.number("timeoutMs", MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS)?;
         let permissions = permissions::Asked::read(fields.take("permissions"))?;
-        // There is no such check: the sandbox holds, whatever the code looks like.
+        // Accepted and ignored: the sandbox does not depend on what the code looks like.
         fields.truth("skipDangerousPatternCheck")?;
         let wants_sampling = sampling(&mut fields)?;
         fields.finish()?;
@@ -63,7 +63,7 @@ impl Request {
     }
 }
 
-/// Whether it is wanted; everything about it is checked all the same.
+/// True if sampling is requested. All its arguments are checked in any case.
 fn sampling(fields: &mut Fields) -> Result<bool, Refusal> {
     let is_wanted = fields.truth("enableSampling")?.unwrap_or(false);
     fields.number("maxSamplingRounds", 1..=MAX_SAMPLING_ROUNDS)?;
@@ -96,7 +96,7 @@ fn check_names(field: &str, names: &[String]) -> Result<(), Refusal> {
     }
 }
 
-/// `mcp__server__tool`, either part with `*` for any run of characters.
+/// Checks for `mcp__server__tool`, where both parts may contain `*` as a wildcard.
 fn check_tool(name: &str) -> Result<(), Refusal> {
     let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
     let is_one = parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
@@ -112,7 +112,8 @@ fn check_tool(name: &str) -> Result<(), Refusal> {
     }
 }
 
-/// All that the policy and the settings of this toolset let code see, and so at most call.
+/// Returns all tools that the policy and this toolset's settings make visible. No others can be
+/// called.
 fn shown(app: &App) -> ToolFilter {
     let shown = app.in_force.policy().tools.clone();
     match &app.seeds.executor.allowed_tools {
@@ -121,7 +122,7 @@ fn shown(app: &App) -> ToolFilter {
     }
 }
 
-/// One that is none lets nothing through.
+/// Parses the patterns. An invalid pattern matches nothing.
 fn patterns(names: &[String], servers: &[ServerName]) -> Vec<ToolPattern> {
     let pattern = |name: &String| match ToolPattern::parse(name, servers) {
         Ok(pattern) => Some(pattern),

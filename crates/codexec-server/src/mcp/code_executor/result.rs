@@ -8,8 +8,8 @@ use super::calls::Calls;
 use crate::reply::{explanation, shown};
 use crate::{Budget, Execution, reply};
 
-/// The object that the schema promises, and a text beside it: some clients show the one, some the
-/// other, and each has the output.
+/// Returns the object that the schema promises, and a text: clients show one or the other, so both
+/// contain the output.
 pub(super) fn result(execution: &Execution, calls: &Calls, budget: Budget) -> CallToolResult {
     let error = execution.outcome.code().map(|_| error(execution, budget));
     let output = output(execution, budget);
@@ -51,7 +51,7 @@ fn structured(
     Value::Object(value)
 }
 
-/// All that was printed, and after it the value, as at a prompt.
+/// Returns the output, followed by the value as at a prompt.
 fn output(execution: &Execution, budget: Budget) -> String {
     let mut output = execution.output.text().to_owned();
     if let Some(value) = execution.outcome.value().filter(|value| *value != "null") {
@@ -74,7 +74,7 @@ pub(super) fn error(execution: &Execution, budget: Budget) -> String {
     shared(execution, budget).cut(&error, &whole(execution))
 }
 
-/// Where there is an error, it shares the budget with the output.
+/// An error shares the budget with the output.
 fn shared(execution: &Execution, budget: Budget) -> Budget {
     match execution.outcome.code() {
         Some(_) => budget.halved(),
@@ -86,7 +86,7 @@ fn whole(execution: &Execution) -> String {
     format!("the whole is the resource codexec://executions/{}", execution.id)
 }
 
-/// `1.50s`, `2m 5s`.
+/// Formats like `1.50s`, `2m 5s`.
 fn in_words(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match duration.as_millis() {

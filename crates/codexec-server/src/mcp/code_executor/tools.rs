@@ -1,4 +1,4 @@
-//! What a client is told of the tools. Small: every agent pays for it in every conversation.
+//! The definitions of the tools. Small, because every agent pays for them in every conversation.
 
 use std::sync::Arc;
 

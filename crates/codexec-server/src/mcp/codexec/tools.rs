@@ -1,4 +1,4 @@
-//! What a client is told of the tools. Small: every agent pays for it in every conversation.
+//! The definitions of the tools. Small, because every agent pays for them in every conversation.
 
 use codexec_types::Language;
 use rmcp::model::{Tool, ToolAnnotations};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::tool::tool;
 
-/// In the order of [`crate::own::TOOLS`].
+/// Returns the tools in the order of [`crate::own::TOOLS`].
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     [running_tools(), session_tools(), script_tools(), log_tools()].concat()
 }

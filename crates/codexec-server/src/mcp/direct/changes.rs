@@ -1,4 +1,4 @@
-//! Clients hear when the list is no longer the one they have.
+//! Notifies clients when the tool list differs from the one they have.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,26 +7,26 @@ use tokio::sync::watch;
 use super::digest;
 use crate::App;
 
-/// What the client knows.
+/// The tool list that the client has.
 #[derive(Clone, Default)]
 pub(in crate::mcp) struct Told(Arc<Mutex<Knowledge>>);
 
 #[derive(Default)]
 struct Knowledge {
-    /// The list that it got last; `None` before the first.
+    /// The hash of the last list sent; `None` before the first.
     list: Option<u64>,
-    /// It heard that there is another, and has not asked since.
+    /// True if the client was notified of a change and has not listed since.
     heard: bool,
 }
 
 impl Told {
-    /// It gets this list.
+    /// Records that the client gets this list.
     pub(super) fn is(&self, list: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Knowledge { list: Some(list), heard: false };
     }
 
-    /// Whether it has to be told. Once is enough until it asks.
+    /// True if the client must be notified. Once is enough until it lists again.
     fn is_news(&self, list: u64) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_news = !known.heard && known.list.is_some_and(|last| last != list);
@@ -35,7 +35,7 @@ impl Told {
     }
 }
 
-/// What to tell one client.
+/// Detects list changes for one client.
 pub(in crate::mcp) struct News {
     app: Arc<App>,
     told: Told,
@@ -47,8 +47,8 @@ impl News {
         News { app: Arc::clone(app), told: told.clone(), changes: app.gateway.changes() }
     }
 
-    /// Comes back with `true` when the client should list again, with `false` when that will
-    /// never be.
+    /// Returns `true` when the client should list again, and `false` if there will be no more
+    /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
             let tools = self.app.gateway.direct_tools(&self.app.in_force.policy().tools).await;

@@ -1,4 +1,4 @@
-//! One upstream tool, called by its joined name.
+//! Calls of one upstream tool by its joined name.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::mcp::direct;
 use crate::mcp::talk::{Said, Talk};
 use crate::{App, Reply};
 
-/// What a call says that it does.
+/// The kind of operation that a call declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Read,
@@ -28,7 +28,8 @@ const OPERATIONS: [(&str, Operation); 3] = [
     ("destructive", Operation::Destructive),
 ];
 
-/// Also by the names that newer versions of MCPProxy list, one for each kind of operation.
+/// True for `call_tool`, and for the variants of newer MCPProxy versions, one per kind of
+/// operation.
 pub(super) fn is_one(name: &str) -> bool {
     name == "call_tool" || operation(name).is_some()
 }
@@ -53,7 +54,7 @@ fn operation(name: &str) -> Option<Operation> {
     OPERATIONS.into_iter().find(|(word, _)| *word == kind).map(|(_, operation)| operation)
 }
 
-/// The tool's name and its arguments.
+/// Reads the tool's name and its arguments.
 fn read(
     arguments: Map<String, Value>,
     called_as: Option<Operation>,
@@ -88,7 +89,7 @@ fn read(
     }
 }
 
-/// Read so that mistakes are told; what may be called is the policy's to say, not the caller's.
+/// Reads the intent only to report mistakes. The policy decides what may be called.
 fn intended(intent: Value) -> Result<Option<Operation>, String> {
     let Value::Object(intent) = intent else {
         return Err("intent: it must be an object".to_owned());

@@ -6,9 +6,9 @@ use crate::fields::{FieldError, Fields};
 use crate::{App, Budget, Reply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
-/// What stands around the tools takes this much at most.
+/// Maximum length of the result without the tools.
 const AROUND_CHARS: usize = 2_000;
-/// `full` and `compact` are MCPProxy's words; the others are ours.
+/// `full` and `compact` are MCPProxy's words; the others are codexec's own.
 const DETAILS: [(&str, Detail); 4] = [
     ("full", Detail::Full),
     ("compact", Detail::Summary),
@@ -54,7 +54,7 @@ fn query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery, Fie
     })
 }
 
-/// Whole tools are left out rather than cut, and that is said.
+/// Formats the result. Tools are left out rather than cut, and their number is given.
 fn text(query: &SearchQuery, found: &SearchReply, notes: &[String], budget: Budget) -> String {
     let mut room = budget.chars.saturating_sub(AROUND_CHARS);
     let fits = |tool: &Value| {

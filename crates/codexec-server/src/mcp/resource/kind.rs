@@ -1,10 +1,10 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What a file's name says about what is in it.
+/// The media type that a file's extension indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// `None` where the name says nothing.
+    /// `None` for an unknown extension.
     pub(super) mime: Option<&'static str>,
     pub(super) may_be_text: bool,
 }

@@ -78,7 +78,7 @@ fn endings_say_what_is_in_a_file() {
     check_kind("a.exe", None);
 }
 
-/// The content of one kept file, as `mime text` or `mime blob <base64>`.
+/// Returns the content of one artifact, as `mime text` or `mime blob <base64>`.
 async fn content(name: &str, bytes: &[u8]) -> String {
     let dir = tempfile::tempdir().expect("a directory");
     let records = Records::at(dir.path().to_owned());
@@ -119,7 +119,7 @@ async fn what_is_not_kept_is_said_so() {
         async move { read(records, &uri).await.expect_err("refused").message.into_owned() }
     };
     let message = refused("/artifacts/nowhere").await;
-    assert!(message.starts_with("nothing is kept as \"codexec://executions/exec_"), "{message}");
+    assert!(message.starts_with("there is no artifact \"codexec://executions/exec_"), "{message}");
     for rest in ["", "/artifacts", "/artifacts/../../codexec.db", "/other"] {
         let message = refused(rest).await;
         assert!(message.starts_with("there is no resource "), "{message}");

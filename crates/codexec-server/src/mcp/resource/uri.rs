@@ -7,12 +7,12 @@ use codexec_types::ExecutionId;
 
 pub(super) const PREFIX: &str = "codexec://executions/";
 
-/// What a URI of ours names.
+/// The resource that a URI names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
     Execution(ExecutionId),
     Artifacts(ExecutionId),
-    /// The names on the way to the file; none is empty, `.` or `..`, none has a `/` or a NUL.
+    /// The path components of the file; none is empty, `.` or `..`, none contains a `/` or a NUL.
     Artifact(ExecutionId, Vec<OsString>),
 }
 
@@ -31,7 +31,7 @@ pub(super) fn parse(uri: &str) -> Option<Wanted> {
     }
 }
 
-/// The URI of a kept file.
+/// Returns the URI of an artifact.
 pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
     let mut uri = format!("{PREFIX}{id}/artifacts");
     for name in path {
@@ -50,7 +50,7 @@ pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
     uri
 }
 
-/// One name, with `%2E` and its like read.
+/// Percent-decodes one path component.
 fn decoded(part: &str) -> Option<OsString> {
     let mut name = Vec::new();
     let mut rest = part.as_bytes();
@@ -61,7 +61,7 @@ fn decoded(part: &str) -> Option<OsString> {
             continue;
         }
         let (hex, behind) = rest.split_at_checked(2)?;
-        // `from_str_radix` would take a sign.
+        // `from_str_radix` would accept a sign.
         if !hex.iter().all(u8::is_ascii_hexdigit) {
             return None;
         }

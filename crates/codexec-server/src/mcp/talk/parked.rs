@@ -1,5 +1,5 @@
-//! Calls that wait for a human, of clients that are asked by a result: they call again with the
-//! answer, and go on with the very call.
+//! Calls of clients that get questions as results. The call waits until the client calls again with
+//! the answer, and then continues.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,16 +15,19 @@ use super::{Talk, instead};
 use crate::Reply;
 use crate::mcp::content;
 
-/// As long as whoever asked waits.
+/// As long as the asking server waits.
 const KEPT: Duration = Duration::from_secs(600);
 const PLACES: usize = 64;
-/// The name of the one question in a result.
+/// The key of the only question in a result.
 const KEY: &str = "question";
 
+/// The calls that wait for an answer, by their `requestState`.
 #[derive(Clone, Default)]
 pub(in crate::mcp) struct Parked(Arc<Mutex<HashMap<String, Place>>>);
 
-/// THREAT[ASK-2]: the key is random, and opens only for the call that it was given to.
+/// A call that waits for an answer.
+///
+/// THREAT[ASK-2]: its key is random, and is valid only for the same tool and arguments.
 pub(super) struct Place {
     talk: Talk,
     question: Question,
@@ -44,7 +47,7 @@ impl Place {
 }
 
 impl Parked {
-    /// Keeps the call, and gives the result that asks the client.
+    /// Parks the call, and returns the result with the question.
     pub(super) fn keep(
         &self,
         place: Place,
@@ -71,7 +74,7 @@ impl Parked {
         CallToolResponse::Complete(CallToolResult::success(Vec::new()))
     }
 
-    /// The call that this one goes on with, its question answered.
+    /// Takes the parked call that this request continues, and answers its question.
     pub(in crate::mcp) fn take(&self, request: &CallToolRequestParams) -> Result<Talk, ErrorData> {
         let key = request.request_state.as_deref().unwrap_or_default();
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! How far a call is, told to a client that asked for it.
+//! Progress notifications for clients that request them.
 
 use std::time::Duration;
 
@@ -11,28 +11,28 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 
 use crate::Progress;
 
-/// How often a client that asked for it hears that code still runs.
+/// Interval of the notifications that code is still running.
 const HEARTBEAT: Duration = Duration::from_secs(2);
-/// A client hears no more often than this; of what is said in between, the last.
+/// Minimum interval between notifications; of the messages in between, only the last is sent.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A client that does not read must not keep the call from ending.
+/// Timeout, so that a client that does not read cannot delay the end of the call.
 const TELLING: Duration = Duration::from_secs(5);
 
-/// What is watched.
+/// The source of progress messages.
 pub(in crate::mcp) enum Watched {
     Execution(Heartbeat),
-    /// An upstream's own words.
+    /// Progress messages of an upstream.
     Upstream(mpsc::Receiver<CallProgress>),
 }
 
-/// Something happened, or some time went by.
+/// Progress of an execution: reported on changes, and regularly.
 pub(in crate::mcp) struct Heartbeat {
     progress: watch::Receiver<Progress>,
     begun: Instant,
     beat: Interval,
-    /// Nothing is told before this.
+    /// No notification is sent before this.
     next: Instant,
-    /// The last message of the code's own that was told.
+    /// The last message of the code that was sent.
     told: Option<String>,
     last_ms: u128,
 }
@@ -45,7 +45,7 @@ impl Watched {
         Watched::Execution(Heartbeat { progress, begun, beat, next: begun, told: None, last_ms: 0 })
     }
 
-    /// The next thing to tell. Cancel-safe.
+    /// Waits for the next notification. Cancel-safe.
     pub(super) async fn next(&mut self) -> CallProgress {
         match self {
             Watched::Execution(heartbeat) => heartbeat.next().await,
@@ -56,7 +56,7 @@ impl Watched {
         }
     }
 
-    /// What was said just before the end.
+    /// Returns messages from just before the end.
     pub(super) fn rest(&mut self) -> Option<CallProgress> {
         match self {
             Watched::Execution(heartbeat) => heartbeat.rest(),
@@ -66,7 +66,7 @@ impl Watched {
 }
 
 impl Heartbeat {
-    /// THREAT[ORD-5]: a message that is not told yet is replaced by the next one.
+    /// THREAT[ORD-5]: a message that was not sent yet is replaced by the next one.
     async fn next(&mut self) -> CallProgress {
         sleep_until(self.next).await;
         let is_over = tokio::select! {
@@ -79,9 +79,9 @@ impl Heartbeat {
         self.tell()
     }
 
-    /// What was said since the last time, if something was.
+    /// Returns the last message if it was not sent yet.
     fn rest(&mut self) -> Option<CallProgress> {
-        // Whoever said it has ended by now, so the channel itself has no more news.
+        // The sender is gone by now, so `changed` would report nothing.
         let is_new = {
             let last = self.progress.borrow();
             last.message.is_some() && last.message != self.told
@@ -94,7 +94,7 @@ impl Heartbeat {
         let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
         self.told.clone_from(&message);
         let elapsed_ms = self.begun.elapsed().as_millis();
-        // It has to increase every time.
+        // MCP requires that progress increases with every notification.
         self.last_ms = elapsed_ms.max(self.last_ms + 1);
         let seconds = elapsed_ms / 1000;
         let message = message.unwrap_or_else(|| format!("{seconds} s, {tool_calls} tool calls"));
@@ -104,11 +104,11 @@ impl Heartbeat {
     }
 }
 
-/// Tells a client that asked for it.
+/// Notifies the client, if it requested progress.
 pub(super) async fn tell(context: &RequestContext<RoleServer>, progress: CallProgress) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let mut params = ProgressNotificationParam::new(token, progress.progress);
     (params.total, params.message) = (progress.total, progress.message);
-    // A client that does not listen misses something, no more.
+    // If this fails, the client only misses a progress message.
     let _ = timeout(TELLING, context.peer.notify_progress(params)).await;
 }

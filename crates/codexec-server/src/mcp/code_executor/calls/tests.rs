@@ -57,7 +57,7 @@ fn what_did_not_go_out_was_not_called() {
     assert_eq!(calls.names(), ["mcp__time__later"]);
     let summary = &calls.summaries()[0];
     assert_eq!(summary["lastCallStatus"], "error");
-    assert_eq!(summary["lastErrorMessage"], "no answer came before the end");
+    assert_eq!(summary["lastErrorMessage"], "no answer before the execution ended");
 }
 
 #[test]
