@@ -6,7 +6,7 @@ use codexec_types::{CallCode, CallError};
 
 /// Covers arguments in records of calls, saved scripts, snapshots, and the records of everything
 /// that the code runs itself.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 /// Cost of a new file or row, in addition to its bytes.
 const ENTRY_BYTES: u64 = 4 << 10;
 
@@ -16,7 +16,7 @@ pub(crate) struct Allowance(AtomicU64);
 
 impl Default for Allowance {
     fn default() -> Allowance {
-        Allowance(AtomicU64::new(MOST_BYTES))
+        Allowance(AtomicU64::new(MAX_BYTES))
     }
 }
 
@@ -30,7 +30,7 @@ impl Allowance {
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(cost));
         taken.map(|_| ()).map_err(|_| {
-            let most = MOST_BYTES >> 20;
+            let most = MAX_BYTES >> 20;
             let message = format!(
                 "this execution has used its storage allowance ({most} MiB of scripts, snapshots and \
                  records); go on in another one"
@@ -51,12 +51,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ord_4_what_is_used_up_stays_used_up() {
+    fn ord_4_the_allowance_never_grows() {
         let allowance = Allowance::default();
-        assert!(allowance.take(MOST_BYTES).is_err());
-        allowance.take(MOST_BYTES / 2).expect("there is room");
-        allowance.spend(MOST_BYTES / 4);
-        assert!(allowance.take(MOST_BYTES / 4).is_err());
+        assert!(allowance.take(MAX_BYTES).is_err());
+        allowance.take(MAX_BYTES / 2).expect("there is room");
+        allowance.spend(MAX_BYTES / 4);
+        assert!(allowance.take(MAX_BYTES / 4).is_err());
         let small = (0..100_000).take_while(|_| allowance.take(0).is_ok()).count();
         assert!((1_000..3_000).contains(&small), "{small}");
         allowance.spend(u64::MAX);

@@ -19,14 +19,14 @@ const MAX_LINE_BYTES: usize = 256 << 10;
 /// A longer file is rotated.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Timeout for a slow disk.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Serializes writers, so that lines are in order and a file is rotated once.
-pub(crate) struct Writing(Arc<Semaphore>);
+pub(crate) struct AuditWriter(Arc<Semaphore>);
 
-impl Default for Writing {
-    fn default() -> Writing {
-        Writing(Arc::new(Semaphore::new(1)))
+impl Default for AuditWriter {
+    fn default() -> AuditWriter {
+        AuditWriter(Arc::new(Semaphore::new(1)))
     }
 }
 
@@ -36,8 +36,8 @@ impl App {
         let Some(path) = self.seeds.executor.audit_log.clone() else { return };
         let mut line = line.to_string();
         line.push('\n');
-        let writing = self.writing.append(path, line);
-        let written = match tokio::time::timeout(PATIENCE, writing).await {
+        let writing = self.audit_writer.append(path, line);
+        let written = match tokio::time::timeout(WRITE_TIMEOUT, writing).await {
             Ok(written) => written,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
@@ -47,11 +47,11 @@ impl App {
     }
 }
 
-impl Writing {
+impl AuditWriter {
     async fn append(&self, path: PathBuf, line: String) -> io::Result<()> {
-        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
         let write = move || {
-            let _turn = turn;
+            let _permit = permit;
             append(&path, &line)
         };
         tokio::task::spawn_blocking(write).await.map_err(io::Error::other)?
@@ -64,7 +64,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     }
     let mut file = open(path)?;
     if file.metadata()?.len() + line.len() as u64 > MAX_FILE_BYTES {
-        std::fs::rename(path, old(path))?;
+        std::fs::rename(path, rotated_path(path))?;
         file = open(path)?;
     }
     // One write: another server may append to the same file.
@@ -92,7 +92,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Returns the path of the rotated file. There is only one.
-fn old(path: &Path) -> PathBuf {
+fn rotated_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
     name.into()

@@ -27,7 +27,7 @@ impl Budget {
     }
 
     /// Returns the two ends of a text that does not fit, and the number of characters between them.
-    pub(crate) fn ends(self, text: &str) -> Option<(&str, &str, usize)> {
+    pub(crate) fn split_ends(self, text: &str) -> Option<(&str, &str, usize)> {
         // A text has at most as many characters as bytes, so only a long one is counted.
         let total = if text.len() > self.chars { text.chars().count() } else { 0 };
         if total <= self.chars {
@@ -44,7 +44,7 @@ impl Budget {
     /// Returns the text if it fits; else a note about the cut, and the text's two ends. `whole`
     /// tells where the whole text is.
     pub fn cut(self, text: &str, whole: &str) -> String {
-        let Some((head, tail, left_out)) = self.ends(text) else { return text.to_owned() };
+        let Some((head, tail, left_out)) = self.split_ends(text) else { return text.to_owned() };
         let (shown, tailed) = (self.head, self.tail);
         let total = left_out + shown + tailed;
         format!(

@@ -7,13 +7,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::Progress;
-use crate::inside::{Inside, Scope};
+use crate::outer_execution::{OuterExecution, SessionScope};
 
 /// The client of a request, with the means to cancel it and to follow its progress.
 #[derive(Clone)]
 pub struct Client {
     pub principal: Principal,
-    /// What the client says about itself; only for records.
+    /// The client's description of itself; only for records.
     pub context: Context,
     /// Receives the elicitation requests of upstreams.
     pub caller: Caller,
@@ -22,11 +22,11 @@ pub struct Client {
     /// True if texts are not cut, because no agent's context has to be saved.
     pub takes_all: bool,
     /// The execution whose code makes the request, if code makes it.
-    pub(crate) inside: Option<Inside>,
+    pub(crate) outer: Option<OuterExecution>,
 }
 
 impl Client {
-    /// The user of this process, who cannot be asked anything.
+    /// Returns the user of this process, without elicitation.
     pub fn local() -> Client {
         Client {
             principal: Principal::local(),
@@ -35,7 +35,7 @@ impl Client {
             cancel: CancellationToken::new(),
             progress: watch::Sender::new(Progress::default()),
             takes_all: false,
-            inside: None,
+            outer: None,
         }
     }
 
@@ -46,27 +46,27 @@ impl Client {
 
     /// True for the client's own requests, and for code that has the grant.
     pub(crate) fn may(&self, grant: Grant) -> bool {
-        self.inside.as_ref().is_none_or(|inside| inside.grants.has(grant))
+        self.outer.as_ref().is_none_or(|outer| outer.grants.has(grant))
     }
 
     /// Returns the scope that owns the sessions which the code opens, or `None` if this is not
     /// code.
-    pub(crate) fn scope(&self) -> Option<&Scope> {
-        self.inside.as_ref().map(|inside| &inside.scope)
+    pub(crate) fn scope(&self) -> Option<&SessionScope> {
+        self.outer.as_ref().map(|outer| &outer.scope)
     }
 
     /// Returns a token that delays the end of the calling code, so that it leaves nothing half
     /// done.
-    pub(crate) fn begin(&self) -> Option<TaskTrackerToken> {
-        self.inside.as_ref().map(Inside::begin)
+    pub(crate) fn delay_end(&self) -> Option<TaskTrackerToken> {
+        self.outer.as_ref().map(OuterExecution::delay_end)
     }
 
     /// Returns the same client for requests from inside an execution. They are cancelled with it.
-    pub(crate) fn asking_from(&self, inside: Inside) -> Client {
+    pub(crate) fn nested_in(&self, outer: OuterExecution) -> Client {
         Client {
             cancel: self.cancel.child_token(),
             progress: watch::Sender::new(Progress::default()),
-            inside: Some(inside),
+            outer: Some(outer),
             ..self.clone()
         }
     }

@@ -1,9 +1,9 @@
 //! Discovery rules of `code-executor`: code sees every tool, whatever it may call, and is limited
 //! in how often, how long and with which words it may search.
 
-mod found;
-mod requests;
+mod rate_limit;
 mod rules;
+mod tool_answers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,24 +15,24 @@ use codexec_types::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::requests::Requests;
+pub(crate) use self::rate_limit::DiscoveryRateLimit;
 use crate::{App, Client};
 
 /// Timeout of a discovery.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Timeout for servers to start. A little shorter, so that the error can name the slow servers.
-const WAIT_FOR_SERVERS: Duration = Duration::from_millis(490);
+const SERVERS_TIMEOUT: Duration = Duration::from_millis(490);
 
 /// The tools that discovery shows.
 #[derive(Debug)]
-pub(crate) struct Discovery {
+pub(crate) struct DiscoveryRules {
     /// Every visible tool. Only these can be called at all.
-    pub(crate) shown: ToolFilter,
+    pub(crate) visible: ToolFilter,
 }
 
 /// The execution that searches.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct DiscoveryContext<'a> {
     pub(crate) app: &'a App,
     pub(crate) store: &'a Store,
     pub(crate) id: &'a ExecutionId,
@@ -41,18 +41,18 @@ pub(crate) struct Asking<'a> {
 }
 
 /// The search words of one discovery, for the record.
-pub(crate) struct Words {
+pub(crate) struct SearchWords {
     /// The function that the code called.
     pub(crate) function: &'static str,
     pub(crate) terms: Vec<String>,
 }
 
 /// The server name of discoveries in records. No server of the user can have it.
-pub(crate) const RECORDED_AS: &str = "codexec";
+pub(crate) const RECORDED_SERVER: &str = "codexec";
 
-impl Words {
+impl SearchWords {
     /// Returns `None` if the ask is not a discovery.
-    pub(crate) fn of(ask: &Ask) -> Option<Words> {
+    pub(crate) fn of(ask: &Ask) -> Option<SearchWords> {
         let (function, terms) = match ask {
             Ask::Discover { words } => ("discoverMCPTools", words.clone()),
             Ask::Search { query, .. } => ("searchTools", vec![query.clone()]),
@@ -69,10 +69,10 @@ impl Words {
             | Ask::Prompt { .. }
             | Ask::Own { .. } => return None,
         };
-        Some(Words { function, terms })
+        Some(SearchWords { function, terms })
     }
 
-    fn brief(&self) -> Value {
+    fn shortened(&self) -> Value {
         let brief = |term: &String| {
             mask(&term.chars().take(rules::MAX_CHARS).collect::<String>()).into_owned()
         };
@@ -80,37 +80,39 @@ impl Words {
     }
 }
 
-impl Discovery {
+impl DiscoveryRules {
     /// Counts, checks and answers a discovery, and records it whatever the result.
     pub(crate) async fn answer(
         &self,
-        by: Asking<'_>,
+        by: DiscoveryContext<'_>,
         gateway: &Gateway,
-        (ask, words): (Ask, Words),
+        (ask, words): (Ask, SearchWords),
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let counted = by.app.requests.count(&by.client.principal, begun);
-        if let Err(too_many) = &counted
-            && !too_many.is_first
+        let counted = by.app.discovery_limit.count(&by.client.principal, begun);
+        if let Err(rate_limited) = &counted
+            && !rate_limited.is_first
         {
-            return Err(refused(too_many.wait));
+            return Err(rate_limit_error(rate_limited.wait));
         }
-        let args = json!({"searchTerms": words.brief()}).to_string();
+        let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
-        let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args, kept_bytes };
+        let call =
+            ToolCall { server: RECORDED_SERVER, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
-            let message = format!("the search was not made, because it cannot be recorded: {error}");
+            let message =
+                format!("the search was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let result = match (counted, rules::check(&ask)) {
-            (Err(too_many), _) => Err(refused(too_many.wait)),
+            (Err(rate_limited), _) => Err(rate_limit_error(rate_limited.wait)),
             (Ok(()), Err(error)) => Err(error),
-            (Ok(()), Ok(())) => self.looked_up(by, gateway, ask).await,
+            (Ok(()), Ok(())) => self.search(by, gateway, ask).await,
         };
         let error = result.as_ref().err();
         let end = CallEnd {
-            error: error.map(|error| (crate::answers::code_name(error.code), &*error.message)),
+            error: error.map(|error| (crate::answers::call_code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
             result: None,
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
@@ -122,43 +124,43 @@ impl Discovery {
 
     /// Rewrites a permission error so that it says how to call the tool, by the name that was
     /// shown.
-    pub(crate) fn in_their_words(&self, mut error: CallError) -> CallError {
+    pub(crate) fn explain_denied(&self, mut error: CallError) -> CallError {
         let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
         let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
             return error;
         };
         let name = format!("mcp__{server}__{tool}");
-        error.message = match self.shown.check(server, tool) {
+        error.message = match self.visible.check(server, tool) {
             Err(_) => format!("tool \"{name}\" is not allowed by the settings of codexec"),
             Ok(()) => format!("tool \"{name}\" is not in allowedTools; add it to call it"),
         };
         error
     }
 
-    async fn looked_up(
+    async fn search(
         &self,
-        by: Asking<'_>,
+        by: DiscoveryContext<'_>,
         gateway: &Gateway,
         ask: Ask,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let hurried = gateway.hurried(WAIT_FOR_SERVERS);
-        let finding = found::answer(&hurried, ask, &self.shown, by.language);
-        let found = tokio::time::timeout(PATIENCE, finding).await;
-        let starting = starting(gateway);
+        let hurried = gateway.hurried(SERVERS_TIMEOUT);
+        let finding = tool_answers::answer(&hurried, ask, &self.visible, by.language);
+        let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
+        let starting = starting_servers(gateway);
         match found {
             // The caller could not know that the tools of these servers are missing in the result.
-            Ok(_) if begun.elapsed() >= WAIT_FOR_SERVERS && !starting.is_empty() => {
-                Err(too_slow(&starting))
+            Ok(_) if begun.elapsed() >= SERVERS_TIMEOUT && !starting.is_empty() => {
+                Err(timeout_error(&starting))
             }
             Ok(result) => result,
-            Err(_) => Err(too_slow(&starting)),
+            Err(_) => Err(timeout_error(&starting)),
         }
     }
 }
 
-fn refused(wait: Duration) -> CallError {
-    let (most, window) = (requests::MOST, requests::WINDOW.as_secs());
+fn rate_limit_error(wait: Duration) -> CallError {
+    let (most, window) = (rate_limit::MAX_REQUESTS, rate_limit::WINDOW.as_secs());
     let seconds = wait.as_secs() + 1;
     let message = format!(
         "Rate limit exceeded: at most {most} discovery requests in {window} s; try again in \
@@ -167,13 +169,13 @@ fn refused(wait: Duration) -> CallError {
     CallError::new(CallCode::UpstreamError, message)
 }
 
-fn starting(gateway: &Gateway) -> Vec<String> {
+fn starting_servers(gateway: &Gateway) -> Vec<String> {
     let servers = gateway.health().into_iter();
     let starting = servers.filter(|server| server.state == ServerState::Starting);
     starting.map(|server| server.name).collect()
 }
 
-fn too_slow(starting: &[String]) -> CallError {
+fn timeout_error(starting: &[String]) -> CallError {
     const NAMED: usize = 10;
     let names: Vec<&str> = starting.iter().map(String::as_str).take(NAMED).collect();
     let why = match names.as_slice() {
@@ -183,12 +185,17 @@ fn too_slow(starting: &[String]) -> CallError {
     let message = format!(
         "Discovery timeout ({} ms exceeded).{why} Try again in a few seconds; a server that is \
          still starting then is left out",
-        PATIENCE.as_millis()
+        DISCOVERY_TIMEOUT.as_millis()
     );
     CallError::new(CallCode::UpstreamError, message)
 }
 
-async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, took: Duration) {
+async fn audit(
+    by: DiscoveryContext<'_>,
+    words: &SearchWords,
+    result: &Result<Json, CallError>,
+    took: Duration,
+) {
     if by.app.seeds.executor.audit_log.is_none() {
         return;
     }
@@ -196,8 +203,8 @@ async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, 
         "timestamp": rfc3339(SystemTime::now()),
         "action": "discovery",
         "function": words.function,
-        "searchTerms": words.brief(),
-        "resultsCount": result.as_ref().map_or(0, found::count),
+        "searchTerms": words.shortened(),
+        "resultsCount": result.as_ref().map_or(0, tool_answers::count),
         "executionId": by.id.as_str(),
         "executionTimeMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "success": result.is_ok(),
@@ -208,15 +215,18 @@ async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, 
 }
 
 /// Makes only visible tools callable.
-pub(crate) fn narrowed(admitted: Admitted, discovery: Option<&Discovery>) -> Admitted {
+pub(crate) fn restrict_to_visible(
+    admitted: Admitted,
+    discovery: Option<&DiscoveryRules>,
+) -> Admitted {
     let wall = admitted.limits().wall;
     match discovery {
-        Some(discovery) => admitted.within(&discovery.shown, wall),
+        Some(discovery) => admitted.within(&discovery.visible, wall),
         None => admitted,
     }
 }
 
 /// Returns the rules of the execution that makes this request.
-pub(crate) fn of_outer(client: &Client) -> Option<Arc<Discovery>> {
-    client.inside.as_ref()?.discovery.clone()
+pub(crate) fn outer_discovery(client: &Client) -> Option<Arc<DiscoveryRules>> {
+    client.outer.as_ref()?.discovery.clone()
 }

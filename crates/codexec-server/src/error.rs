@@ -2,7 +2,7 @@ use codexec_exec::ExecError;
 use codexec_store::StoreError;
 use codexec_types::Refusal;
 
-use crate::inside::MAX_DEPTH;
+use crate::outer_execution::MAX_DEPTH;
 use crate::{DirError, SessionError};
 
 /// The reason why an execution did not take place. A guest's own failure is not an error.

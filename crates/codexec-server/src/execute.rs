@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
-use crate::audit::Writing;
-use crate::discovery::{self, Discovery, Requests};
+use crate::audit::AuditWriter;
+use crate::discovery::{self, DiscoveryRateLimit, DiscoveryRules};
 use crate::execution_packages::ExecutionPackages;
-use crate::inside::{Inside, Scope, within};
-use crate::sessions::{Session, Turn};
+use crate::outer_execution::{OuterExecution, SessionScope, restrict_to_outer};
+use crate::sessions::{Session, SessionLease};
 use crate::{
     Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
     Sessions, Wanted,
@@ -39,8 +39,8 @@ pub struct App {
     /// How much of a long text an agent gets.
     pub budget: Budget,
     /// Counts each client's discovery requests, where they are rate limited.
-    pub(crate) requests: Requests,
-    pub(crate) writing: Writing,
+    pub(crate) discovery_limit: DiscoveryRateLimit,
+    pub(crate) audit_writer: AuditWriter,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
@@ -77,7 +77,7 @@ pub struct Progress {
 
 /// The results of a run, collected while it runs, so that a cancelled run has them as well.
 #[derive(Default)]
-struct Trace {
+struct RunResults {
     output: Written,
     images: Images,
     changes: Changes,
@@ -88,15 +88,15 @@ struct Trace {
 }
 
 /// The run that executes the code.
-enum Guest {
-    Fresh(Box<Run>),
-    Kept(Turn),
+enum GuestRun {
+    NewWorker(Box<Run>),
+    Session(SessionLease),
 }
 
 /// Timeout for executions to end when the server stops.
-const DRAIN: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Timeout for what code has started to end and to be recorded, after the code has ended.
-const LEFTOVERS: Duration = Duration::from_secs(2);
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(
@@ -120,8 +120,8 @@ impl App {
             scripts,
             seeds: Seeds::default(),
             budget: Budget::DEFAULT,
-            requests: Requests::default(),
-            writing: Writing::default(),
+            discovery_limit: DiscoveryRateLimit::default(),
+            audit_writer: AuditWriter::default(),
             stopping,
             executions,
         }
@@ -151,8 +151,10 @@ impl App {
             self.executions.wait().await;
             self.sessions.end_all("server_stopped").await;
         };
-        if tokio::time::timeout(DRAIN, ended).await.is_err() {
-            tracing::warn!("executions did not end in time; the next start marks them as interrupted");
+        if tokio::time::timeout(DRAIN_TIMEOUT, ended).await.is_err() {
+            tracing::warn!(
+                "executions did not end in time; the next start marks them as interrupted"
+            );
         }
         self.records.flush().await;
         tokio::join!(self.gateway.shutdown(), self.workers.close());
@@ -172,18 +174,18 @@ impl App {
             Some(_) => None,
             None => Some(self.workers.enter()?),
         };
-        let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
+        let discovery = wanted.discovery.take().or_else(|| discovery::outer_discovery(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
         let replayed = wanted.replayed.take();
         let admitted = self.admit(wanted, discovery.as_deref(), client).await?;
         // A session runs one execution at a time; waiting for it does not count as running time.
-        let turn = match &session {
-            Some(session) => Some(turn(session, client).await?),
+        let lease = match &session {
+            Some(session) => Some(lease_session(session, client).await?),
             None => None,
         };
         let session = session.map(|session| session.id.clone());
         let id = new_id()?;
-        let _begun = client.begin();
+        let _guard = client.delay_end();
         let begun = Instant::now();
         // Recorded before the start, so that a crash of the server leaves a trace.
         let store = self.records.store().await?;
@@ -197,31 +199,31 @@ impl App {
             principal: &client.principal,
         };
         store.begin(begin).await?;
-        let mut trace = Trace::default();
-        let packages = self.records.packages_of(&id);
+        let mut results = RunResults::default();
+        let packages = self.records.packages_folder(&id);
         let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
-        let scope = Scope::of(session.as_ref(), &id);
-        let beside = (discovery, Arc::clone(&packages));
-        let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
-        let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, (turn, place), &inside).await {
+        let scope = SessionScope::of(session.as_ref(), &id);
+        let shared = (discovery, Arc::clone(&packages));
+        let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
+        let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
+        let driven = match self.start(&admitted, (lease, place), &nested).await {
             Ok(Some(mut guest)) => {
-                packages.reach(guest.furnisher());
-                Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
+                packages.set_furnisher(guest.furnisher());
+                Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
             }
             Ok(None) => Ok(Outcome::Cancelled),
             Err(error) => Err(error),
         };
         packages.remove().await;
         let duration = begun.elapsed();
-        if let Some(outer) = &client.inside {
-            outer.allowance.spend(trace.kept_bytes(&driven));
+        if let Some(outer) = &client.outer {
+            outer.allowance.spend(results.recorded_bytes(&driven));
         }
         // An execution that cannot be recorded is an error, even if the code ran.
-        store.finish(&id, trace.finish(&driven, duration)).await?;
+        store.finish(&id, results.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
         let language = admitted.language();
-        let Trace { output, images, changes, limits_met, usage, session_ended, .. } = trace;
+        let RunResults { output, images, changes, limits_met, usage, session_ended, .. } = results;
         Ok(Execution {
             id,
             language,
@@ -242,63 +244,63 @@ impl App {
     async fn admit(
         &self,
         mut wanted: Wanted,
-        discovery: Option<&Discovery>,
+        discovery: Option<&DiscoveryRules>,
         client: &Client,
     ) -> Result<Admitted, ExecuteError> {
         let policy = wanted.policy(self.in_force.policy());
         let sees_all = wanted.sees_all;
-        let request = wanted.found(&policy.files).await?;
+        let request = wanted.resolve(&policy.files).await?;
         let mut admitted = policy.admit(request, &self.gateway.server_names())?;
         if sees_all {
             admitted = admitted.seeing(policy.tools.clone());
         }
-        within(discovery::narrowed(admitted, discovery), client)
+        restrict_to_outer(discovery::restrict_to_visible(admitted, discovery), client)
     }
 
     /// Returns `None` if the client cancelled while waiting for a worker.
     async fn start(
         &self,
         admitted: &Admitted,
-        (turn, place): (Option<Turn>, Option<Place>),
-        inside: &Client,
-    ) -> Result<Option<Guest>, ExecuteError> {
-        match turn {
-            Some(mut turn) => {
-                let number = turn.number;
-                turn.run.refresh_directory().await;
-                turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
-                Ok(Some(Guest::Kept(turn)))
+        (lease, place): (Option<SessionLease>, Option<Place>),
+        nested: &Client,
+    ) -> Result<Option<GuestRun>, ExecuteError> {
+        match lease {
+            Some(mut lease) => {
+                let number = lease.number;
+                lease.run.refresh_directory().await;
+                lease.run.send(admitted, number).map_err(|over| lease.session.ended_error(over))?;
+                Ok(Some(GuestRun::Session(lease)))
             }
             None => {
-                let discovery = discovery::of_outer(inside);
-                let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
-                let servers = self.visible_servers(shown);
+                let discovery = discovery::outer_discovery(nested);
+                let visible = discovery.as_ref().map_or(admitted.tools(), |rules| &rules.visible);
+                let servers = self.visible_servers(visible);
                 let place = place.map_or_else(|| self.workers.enter(), Ok)?;
                 let starting = self.workers.start_at(place, admitted, servers);
-                let run = inside.cancel.run_until_cancelled(starting).await.transpose()?;
-                Ok(run.map(|run| Guest::Fresh(Box::new(run))))
+                let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
+                Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }
         }
     }
 
     /// Drives a guest to its end and collects its results.
-    async fn see_through(
+    async fn run_to_end(
         &self,
-        mut guest: Guest,
+        mut guest: GuestRun,
         answers: &Answers<'_>,
         client: &Client,
         id: &ExecutionId,
-        trace: &mut Trace,
+        results: &mut RunResults,
     ) -> Outcome {
-        trace.posture = guest.run().posture().to_string();
+        results.posture = guest.run().posture().to_string();
         let closing = guest.closing();
-        let outcome = self.drive(guest.run(), answers, client, &closing, trace).await;
-        if let (Guest::Fresh(_), Some(scope)) = (&guest, answers.scope()) {
+        let outcome = self.drive(guest.run(), answers, client, &closing, results).await;
+        if let (GuestRun::NewWorker(_), Some(scope)) = (&guest, answers.scope()) {
             self.sessions.end_opened_by(scope).await;
         }
-        self.gather(guest.run(), id, trace).await;
-        if let Guest::Kept(turn) = guest {
-            trace.session_ended = turn.done(answers.recorded(&outcome));
+        self.collect_results(guest.run(), id, results).await;
+        if let GuestRun::Session(lease) = guest {
+            results.session_ended = lease.finish(answers.take_recorded_cell(&outcome));
         }
         outcome
     }
@@ -309,7 +311,7 @@ impl App {
         answers: &Answers<'_>,
         client: &Client,
         closing: &CancellationToken,
-        trace: &mut Trace,
+        results: &mut RunResults,
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
         let (mut asks, mut own_asks) = (FuturesUnordered::new(), FuturesUnordered::new());
@@ -327,7 +329,7 @@ impl App {
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
-                    Event::Output { stream, text } => trace.output.push(stream, &text),
+                    Event::Output { stream, text } => results.output.push(stream, &text),
                     Event::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
@@ -337,7 +339,7 @@ impl App {
                             _ => asks.push(answers.answer(id, ask)),
                         }
                     }
-                    Event::Image(image) => trace.images.push(image),
+                    Event::Image(image) => results.images.push(image),
                     Event::Progress(text) => {
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
@@ -349,39 +351,39 @@ impl App {
                     0 => run.go_on(),
                     _ => run.wait(),
                 },
-                () = &mut broken_off => break ended(run, closing, trace).await,
+                () = &mut broken_off => break stop_and_wait(run, closing, results).await,
             }
         };
         // THREAT[ORD-3]: no pending ask can delay the end of the execution for long.
         answers.end();
         let rest = async { while asks.next().await.is_some() {} };
-        let _ = tokio::time::timeout(LEFTOVERS, rest).await;
+        let _ = tokio::time::timeout(LEFTOVERS_TIMEOUT, rest).await;
         answers.wind_up(closing, own_asks).await;
         outcome
     }
 
     /// Collects the results of a run that has ended.
-    async fn gather(&self, run: &mut Run, id: &ExecutionId, trace: &mut Trace) {
-        let folder = self.records.artifacts(id);
-        trace.usage = run.usage();
-        trace.limits_met = run.limits_met();
-        trace.changes = run.changes(folder.clone()).await;
-        trace.images.keep(folder).await;
+    async fn collect_results(&self, run: &mut Run, id: &ExecutionId, results: &mut RunResults) {
+        let folder = self.records.artifacts_folder(id);
+        results.usage = run.usage();
+        results.limits_met = run.limits_met();
+        results.changes = run.changes(folder.clone()).await;
+        results.images.save(folder).await;
     }
 
     /// Returns the names of the servers whose tools this code may see.
-    pub(crate) fn visible_servers(&self, shown: &ToolFilter) -> Vec<String> {
+    pub(crate) fn visible_servers(&self, visible: &ToolFilter) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
-            .filter(|name| shown.allows_server(name.as_str()))
+            .filter(|name| visible.allows_server(name.as_str()))
             .map(|name| name.as_str().to_owned())
             .collect()
     }
 }
 
-impl Trace {
+impl RunResults {
     /// Returns how many bytes of the guest's output and value the record holds.
-    fn kept_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
+    fn recorded_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
         let value = driven.as_ref().ok().and_then(Outcome::value).map_or(0, str::len);
         (self.output.text().len() + value) as u64
     }
@@ -411,33 +413,37 @@ impl Trace {
     }
 }
 
-impl Guest {
+impl GuestRun {
     fn run(&mut self) -> &mut Run {
         match self {
-            Guest::Fresh(run) => run,
-            Guest::Kept(turn) => &mut turn.run,
+            GuestRun::NewWorker(run) => run,
+            GuestRun::Session(lease) => &mut lease.run,
         }
     }
 
     /// Returns access to the guest's files, for packages. A session has packages of its own.
     fn furnisher(&mut self) -> Option<Furnisher> {
         match self {
-            Guest::Fresh(run) => run.furnisher(),
-            Guest::Kept(_) => None,
+            GuestRun::NewWorker(run) => run.furnisher(),
+            GuestRun::Session(_) => None,
         }
     }
 
     /// Returns a token that is cancelled when the session of the run is closed.
     fn closing(&self) -> CancellationToken {
         match self {
-            Guest::Fresh(_) => CancellationToken::new(),
-            Guest::Kept(turn) => turn.session.closing().clone(),
+            GuestRun::NewWorker(_) => CancellationToken::new(),
+            GuestRun::Session(lease) => lease.session.closing().clone(),
         }
     }
 }
 
 /// Stops the guest and waits until it has ended.
-async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) -> Outcome {
+async fn stop_and_wait(
+    run: &mut Run,
+    closing: &CancellationToken,
+    results: &mut RunResults,
+) -> Outcome {
     match closing.is_cancelled() {
         true => run.kill(),
         false => run.cancel(),
@@ -445,18 +451,21 @@ async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) ->
     loop {
         match run.next().await {
             Event::Ended(outcome) => return outcome,
-            Event::Output { stream, text } => trace.output.push(stream, &text),
+            Event::Output { stream, text } => results.output.push(stream, &text),
             Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
         }
     }
 }
 
 /// Fails if the session itself is waiting for the calling code, which would be a deadlock.
-async fn turn(session: &Arc<Session>, client: &Client) -> Result<Turn, SessionError> {
-    if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+async fn lease_session(
+    session: &Arc<Session>,
+    client: &Client,
+) -> Result<SessionLease, SessionError> {
+    if client.outer.as_ref().is_some_and(|outer| outer.sessions.contains(&session.id)) {
         return Err(SessionError::Itself(session.id.clone()));
     }
-    session.turn(&client.cancel).await
+    session.lease(&client.cancel).await
 }
 
 fn new_id() -> Result<ExecutionId, ExecuteError> {

@@ -33,7 +33,7 @@ impl Images {
             self.base64_bytes = bytes;
         }
         // A model rejects the whole conversation if a client passes it an invalid image.
-        if has_room && is_what_it_says(&image) {
+        if has_room && has_declared_type(&image) {
             self.shown.push(image);
         } else {
             self.left_out = self.left_out.saturating_add(1);
@@ -46,7 +46,7 @@ impl Images {
     }
 
     /// Saves each image in the folder. Images that cannot be saved are still returned.
-    pub(crate) async fn keep(&mut self, folder: PathBuf) {
+    pub(crate) async fn save(&mut self, folder: PathBuf) {
         if self.shown.is_empty() {
             return;
         }
@@ -79,9 +79,9 @@ fn write_all(folder: &Path, images: &[Image]) -> (Vec<PathBuf>, io::Result<()>) 
 
 /// Never overwrites a file: the guest may have left one with this name.
 fn write(folder: &Path, number: u32, mime: ImageType, bytes: &[u8]) -> io::Result<PathBuf> {
-    let ending = ending(mime);
-    let names = std::iter::once(format!("image-{number}.{ending}"))
-        .chain((1..100).map(|other| format!("image-{number}-{other}.{ending}")));
+    let extension = extension(mime);
+    let names = std::iter::once(format!("image-{number}.{extension}"))
+        .chain((1..100).map(|other| format!("image-{number}-{other}.{extension}")));
     for name in names {
         let path = folder.join(name);
         match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
@@ -96,7 +96,7 @@ fn write(folder: &Path, number: u32, mime: ImageType, bytes: &[u8]) -> io::Resul
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn ending(mime: ImageType) -> &'static str {
+fn extension(mime: ImageType) -> &'static str {
     match mime {
         ImageType::Png => "png",
         ImageType::Jpeg => "jpg",
@@ -106,7 +106,7 @@ fn ending(mime: ImageType) -> &'static str {
 }
 
 /// True if the data is base64, and its first bytes match the declared type.
-fn is_what_it_says(image: &Image) -> bool {
+fn has_declared_type(image: &Image) -> bool {
     STANDARD.decode(&image.base64).is_ok_and(|bytes| ImageType::of(&bytes) == Some(image.mime))
 }
 

@@ -9,11 +9,11 @@ mod execute_code;
 mod health;
 mod instructions;
 mod mcpproxy;
-mod raw;
+mod pending_call;
+mod raw_result;
 mod resource;
 mod search_tools;
 mod stdio;
-mod talk;
 mod tool;
 
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use self::direct::{News, Told};
-use self::talk::{Parked, Talk};
+use self::direct::{KnownList, ListChanges};
+use self::pending_call::{ParkedCalls, PendingCall};
 use crate::{App, Reply, Toolset, Toolsets, own};
 
 /// The toolsets' own tools never change while the server runs.
@@ -46,10 +46,10 @@ pub struct Server {
     app: Arc<App>,
     started: Instant,
     toolsets: Toolsets,
-    parked: Parked,
-    told: Told,
+    parked_calls: ParkedCalls,
+    known_list: KnownList,
     /// Cancelled when the client has disconnected.
-    left: CancellationToken,
+    disconnected: CancellationToken,
 }
 
 /// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled.
@@ -58,25 +58,25 @@ pub async fn serve_stdio(
     toolsets: Toolsets,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let left = CancellationToken::new();
-    let _leaves = left.clone().drop_guard();
+    let disconnected = CancellationToken::new();
+    let _guard = disconnected.clone().drop_guard();
     // THREAT[RES-10]: the SDK waits for running calls after the end of its input; guests must not
     // keep running for a client that has disconnected.
-    let (stopped, gone) = (Arc::clone(&app), left.clone());
+    let (stopped, token) = (Arc::clone(&app), disconnected.clone());
     tokio::spawn(async move {
-        gone.cancelled().await;
+        token.cancelled().await;
         stopped.stop_executions();
     });
-    let transport = stdio::ClientPipe::open(left.clone());
+    let transport = stdio::ClientPipe::open(disconnected.clone());
     let server = Server {
         app,
         started: Instant::now(),
         toolsets,
-        parked: Parked::default(),
-        told: Told::default(),
-        left,
+        parked_calls: ParkedCalls::default(),
+        known_list: KnownList::default(),
+        disconnected,
     };
-    let running = match raw::Edge(server).serve_with_ct(transport, stop).await {
+    let running = match raw_result::RawServer(server).serve_with_ct(transport, stop).await {
         Ok(running) => running,
         // Disconnecting before the handshake is not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -130,7 +130,7 @@ impl Server {
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Talk, Reply>, ErrorData> {
+    ) -> Result<Result<PendingCall, Reply>, ErrorData> {
         for set in self.toolsets.iter() {
             match (set, name) {
                 (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
@@ -139,16 +139,16 @@ impl Server {
                 (Toolset::Codexec, name) if codexec::is_script(name) => {
                     return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
                 }
-                (Toolset::CodeExecutor, name) if code_executor::is_one(name) => {
+                (Toolset::CodeExecutor, name) if code_executor::is_tool(name) => {
                     let (name, since) = (name.to_owned(), self.started);
                     return Ok(Ok(code_executor::begin(
                         &self.app, name, arguments, context, since,
                     )));
                 }
-                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_one(name) => {
+                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_tool(name) => {
                     return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
                 }
-                (Toolset::Mcpproxy, name) if mcpproxy::is_one(name) => {
+                (Toolset::Mcpproxy, name) if mcpproxy::is_tool(name) => {
                     return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
                 }
                 (Toolset::Compact, "execute_code") => {
@@ -175,10 +175,10 @@ impl Server {
                 ) => {}
             }
         }
-        Err(ErrorData::invalid_params(self.no_tool(name), None))
+        Err(ErrorData::invalid_params(self.unknown_tool_message(name), None))
     }
 
-    fn no_tool(&self, name: &str) -> String {
+    fn unknown_tool_message(&self, name: &str) -> String {
         let name: String = name.chars().take(200).collect();
         if self.toolsets.iter().any(|set| set != Toolset::Compact) {
             return format!("there is no tool {name:?} here; tools/list has all there are");
@@ -218,8 +218,8 @@ impl ServerHandler for Server {
         }
         if self.toolsets.has(Toolset::Direct) {
             let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
-            let list = direct::list(&self.app, own, request, &self.told, &context).await?;
-            raw::instead(&context, list);
+            let list = direct::list(&self.app, own, request, &self.known_list, &context).await?;
+            raw_result::replace_result(&context, list);
             return Ok(ListToolsResult::default());
         }
         let mut list = ListToolsResult::with_all_items(own);
@@ -233,17 +233,17 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let talk = match &request.request_state {
-            Some(_) => self.parked.take(&request)?,
+        let call = match &request.request_state {
+            Some(_) => self.parked_calls.take(&request)?,
             None => {
                 let arguments = request.arguments.clone().unwrap_or_default();
                 match self.begin(&request.name, arguments, &context).await? {
-                    Ok(talk) => talk,
-                    Err(reply) => return Ok(CallToolResponse::Complete(content(reply))),
+                    Ok(call) => call,
+                    Err(reply) => return Ok(CallToolResponse::Complete(tool_result(reply))),
                 }
             }
         };
-        talk.go_on(&request, &context, &self.parked).await
+        call.drive(&request, &context, &self.parked_calls).await
     }
 
     /// Notifies a client with a handshake of changes of the tool list from here on.
@@ -251,9 +251,10 @@ impl ServerHandler for Server {
         if !self.toolsets.has(Toolset::Direct) {
             return;
         }
-        let (mut news, left) = (News::new(&self.app, &self.told), self.left.clone());
-        tokio::spawn(left.run_until_cancelled_owned(async move {
-            while news.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
+        let (mut changes, disconnected) =
+            (ListChanges::new(&self.app, &self.known_list), self.disconnected.clone());
+        tokio::spawn(disconnected.run_until_cancelled_owned(async move {
+            while changes.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
         }));
     }
 
@@ -266,13 +267,13 @@ impl ServerHandler for Server {
 
     /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut news = News::new(&self.app, &self.told);
+        let mut changes = ListChanges::new(&self.app, &self.known_list);
         loop {
-            let is_news = tokio::select! {
-                is_news = news.next() => is_news,
+            let needs_notification = tokio::select! {
+                needs_notification = changes.next() => needs_notification,
                 () = context.cancelled() => false,
             };
-            if !is_news || context.sink().notify_tool_list_changed().await.is_err() {
+            if !needs_notification || context.sink().notify_tool_list_changed().await.is_err() {
                 return Ok(());
             }
         }
@@ -295,7 +296,7 @@ impl ServerHandler for Server {
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
-                let mut result = content(Reply::error(message));
+                let mut result = tool_result(Reply::error(message));
                 // A missing `resultType` means the same in every protocol version; the SDK does not
                 // set it here.
                 result.result_type = None;
@@ -348,7 +349,7 @@ impl ServerHandler for Server {
 }
 
 /// Returns content only: the leading clients drop it when there is structured content as well.
-fn content(reply: Reply) -> CallToolResult {
+fn tool_result(reply: Reply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));

@@ -29,7 +29,7 @@ pub struct Owned {
     pub is_failure: bool,
 }
 
-type Owning<'a> = Pin<Box<dyn Future<Output = Result<Owned, OwnError>> + Send + 'a>>;
+type OwnFuture<'a> = Pin<Box<dyn Future<Output = Result<Owned, OwnError>> + Send + 'a>>;
 
 /// The functions that clients see as tools, in this order.
 pub const TOOLS: [&str; 15] = [
@@ -80,21 +80,21 @@ impl App {
         name: &'a str,
         args: Map<String, Value>,
         client: &'a Client,
-    ) -> Owning<'a> {
+    ) -> OwnFuture<'a> {
         Box::pin(async move {
             let fields = Fields::new(args);
             let value = match name {
                 "execute_code" => {
                     let execution = self.execute_code(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::execution));
+                    return Ok(self.render_execution(&execution, client, shape::execution));
                 }
                 "send_to_session" => {
                     let execution = self.send_to_session(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::sent));
+                    return Ok(self.render_execution(&execution, client, shape::session_execution));
                 }
                 "run_script" => {
                     let execution = self.run_script(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::execution));
+                    return Ok(self.render_execution(&execution, client, shape::execution));
                 }
                 "save_and_run_script" => return self.save_and_run_script(fields, client).await,
                 "start_session" => self.start_session(fields, client).await?,
@@ -123,7 +123,7 @@ impl App {
 
 impl App {
     /// Formats an execution as the result of an own function.
-    fn ran(
+    fn render_execution(
         &self,
         execution: &Execution,
         client: &Client,
@@ -138,6 +138,6 @@ impl App {
 
     /// Returns the budget for agents. Code and people get texts in full.
     fn budget_of(&self, client: &Client) -> Option<Budget> {
-        (client.inside.is_none() && !client.takes_all).then_some(self.budget)
+        (client.outer.is_none() && !client.takes_all).then_some(self.budget)
     }
 }

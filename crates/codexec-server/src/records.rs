@@ -41,11 +41,14 @@ impl Records {
     /// Returns the store. Opening it also marks executions of servers that died as interrupted.
     pub async fn store(&self) -> Result<&Store, StoreError> {
         let open = || async {
-            make_private(&self.home.join("artifacts"));
+            create_private_folder(&self.home.join("artifacts"));
             let store = Store::open(&self.home.join("codexec.db"), self.durability).await?;
             let interrupted = store.interrupt_leftovers(SystemTime::now()).await?;
             if interrupted > 0 {
-                tracing::warn!(interrupted, "executions of a server that died are marked as interrupted");
+                tracing::warn!(
+                    interrupted,
+                    "executions of a server that died are marked as interrupted"
+                );
             }
             let task = tokio::spawn(retain(store.clone(), self.retention.clone()));
             Ok((store, task.abort_handle()))
@@ -54,7 +57,7 @@ impl Records {
     }
 
     /// Creates a folder for a session's own packages. It is removed with the session.
-    pub(crate) async fn folder_for(&self, id: &SessionId) -> std::io::Result<PathBuf> {
+    pub(crate) async fn create_session_folder(&self, id: &SessionId) -> std::io::Result<PathBuf> {
         let folder = self.home.join("sessions").join(id.as_str());
         let made = folder.clone();
         let make = move || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(made);
@@ -63,7 +66,7 @@ impl Records {
     }
 
     /// Returns the folder for packages that this execution installs for itself.
-    pub(crate) fn packages_of(&self, id: &ExecutionId) -> PathBuf {
+    pub(crate) fn packages_folder(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("executions").join(id.as_str())
     }
 
@@ -81,7 +84,7 @@ impl Records {
     }
 
     /// Returns the folder for the artifacts of this execution. It exists if there are any.
-    pub(crate) fn artifacts(&self, id: &ExecutionId) -> PathBuf {
+    pub(crate) fn artifacts_folder(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("artifacts").join(id.as_str())
     }
 }
@@ -103,7 +106,10 @@ async fn retain(store: Store, retention: Retention) {
         // Includes servers that died since this one started.
         let interrupted = store.interrupt_leftovers(SystemTime::now()).await;
         if let Ok(interrupted @ 1..) = interrupted {
-            tracing::warn!(interrupted, "executions of a server that died are marked as interrupted");
+            tracing::warn!(
+                interrupted,
+                "executions of a server that died are marked as interrupted"
+            );
         }
         match store.retain(&retention, SystemTime::now()).await {
             Ok(removed) if removed.executions > 0 => {
@@ -120,7 +126,7 @@ async fn retain(store: Store, retention: Retention) {
 }
 
 /// Creates the folder of artifacts for its owner only. Without it, no artifacts are kept.
-fn make_private(folder: &Path) {
+fn create_private_folder(folder: &Path) {
     if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
         tracing::warn!(%error, "{} cannot be created", folder.display());
     }

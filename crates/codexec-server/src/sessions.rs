@@ -3,8 +3,8 @@
 //! A session runs one execution at a time, in the order of the requests, and is isolated from other
 //! sessions. Only its opener can use it. Sessions that code opened end with that code.
 
-mod reach;
-mod recorded;
+mod access;
+mod recording;
 mod session;
 
 use std::collections::{HashMap, VecDeque};
@@ -17,19 +17,19 @@ use codexec_exec::Run;
 use codexec_types::{Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub(crate) use self::reach::Opener;
-pub use self::recorded::Recorded;
-pub(crate) use self::recorded::{MAX_RECORD_BYTES, Replay};
-pub(crate) use self::session::Turn;
+pub(crate) use self::access::Opener;
+pub use self::recording::Recorded;
+pub(crate) use self::recording::{MAX_RECORD_BYTES, Replay};
+pub(crate) use self::session::SessionLease;
 pub use self::session::{Session, SessionInfo};
-use crate::inside::Scope;
+use crate::outer_execution::SessionScope;
 use crate::{Client, Records};
 
 /// The reason for the end of a session whose opener, code, has ended.
 const OPENER_ENDED: &str = "opener_ended";
 
 /// Number of ended sessions that are remembered, so that late requests get the reason.
-const REMEMBERED: usize = 200;
+const MAX_REMEMBERED: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
@@ -49,33 +49,33 @@ impl Default for SessionSettings {
 
 /// The table of open sessions. Cheap to clone.
 #[derive(Clone)]
-pub struct Sessions(Arc<Table>);
+pub struct Sessions(Arc<SessionTable>);
 
-struct Table {
+struct SessionTable {
     settings: SessionSettings,
     records: Arc<Records>,
-    places: Arc<Semaphore>,
-    places_of_code: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+    code_permits: Arc<Semaphore>,
     open: Mutex<HashMap<SessionId, Arc<Session>>>,
     ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
 }
 
 /// The data of a session before it has a worker.
-pub(crate) struct Opening {
+pub(crate) struct NewSession {
     pub(crate) id: SessionId,
     pub(crate) opener: Opener,
     pub(crate) language: Language,
     pub(crate) name: Option<String>,
     /// The folder of its own packages.
     pub(crate) folder: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) permit: SessionPermit,
 }
 
 /// The right to open one session.
-pub(crate) struct Place {
+pub(crate) struct SessionPermit {
     _permit: OwnedSemaphorePermit,
     /// Set for a session that ends with the code that opened it.
-    _of_code: Option<OwnedSemaphorePermit>,
+    _code_permit: Option<OwnedSemaphorePermit>,
 }
 
 /// The totals of a closed session.
@@ -135,11 +135,11 @@ impl SessionError {
 
 impl Sessions {
     pub fn new(settings: SessionSettings, records: Arc<Records>) -> Sessions {
-        Sessions(Arc::new(Table {
+        Sessions(Arc::new(SessionTable {
             settings,
             records,
-            places: Arc::new(Semaphore::new(settings.max)),
-            places_of_code: Arc::new(Semaphore::new(settings.max_by_code)),
+            permits: Arc::new(Semaphore::new(settings.max)),
+            code_permits: Arc::new(Semaphore::new(settings.max_by_code)),
             open: Mutex::default(),
             ended: Mutex::default(),
         }))
@@ -149,38 +149,39 @@ impl Sessions {
     ///
     /// THREAT[OWN-2]: sessions of code have a limit of their own, so that some are left for the
     /// user.
-    pub(crate) fn place(&self, opener: &Opener) -> Result<Place, SessionError> {
+    pub(crate) fn reserve(&self, opener: &Opener) -> Result<SessionPermit, SessionError> {
         let SessionSettings { max, max_by_code, .. } = self.0.settings;
-        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned();
-        let of_code = match opener.is_clients() {
+        let take = |permits: &Arc<Semaphore>| Arc::clone(permits).try_acquire_owned();
+        let code_permit = match opener.is_client_owned() {
             true => None,
             false => Some(
-                take(&self.0.places_of_code)
+                take(&self.0.code_permits)
                     .map_err(|_| SessionError::FullOfCodes { max: max_by_code })?,
             ),
         };
-        let permit = take(&self.0.places).map_err(|_| SessionError::Full { max })?;
-        Ok(Place { _permit: permit, _of_code: of_code })
+        let permit = take(&self.0.permits).map_err(|_| SessionError::Full { max })?;
+        Ok(SessionPermit { _permit: permit, _code_permit: code_permit })
     }
 
     /// Adds a session to the table. From here on it can be found, and ends when it is idle.
-    pub(crate) fn add(&self, opening: Opening, run: Run) -> Arc<Session> {
-        let session = Arc::new(Session::new(opening, run));
+    pub(crate) fn add(&self, new_session: NewSession, run: Run) -> Arc<Session> {
+        let session = Arc::new(Session::new(new_session, run));
         lock(&self.0.open).insert(session.id.clone(), Arc::clone(&session));
-        let watched = watch(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
-        tokio::spawn(watched);
+        let watcher =
+            end_when_due(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
+        tokio::spawn(watcher);
         session
     }
 
     /// Finds an open session by its id, or by its name if it has one.
     pub(crate) fn find(&self, handle: &str, client: &Client) -> Result<Arc<Session>, SessionError> {
-        if let Some(found) = self.named(handle, client) {
+        if let Some(found) = self.find_open(handle, client) {
             return Ok(found);
         }
         // A session of somebody else gets the same answer as one that never existed.
         let ended = lock(&self.0.ended);
         let is_it = |(id, opener, _): &&(SessionId, Opener, String)| {
-            id.as_str() == handle && opener.is_reached_by(client)
+            id.as_str() == handle && opener.is_accessible_to(client)
         };
         match ended.iter().find(is_it) {
             Some((id, _, reason)) => {
@@ -197,13 +198,13 @@ impl Sessions {
     }
 
     /// Returns the open session with this id or name.
-    pub(crate) fn named(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
+    pub(crate) fn find_open(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
         let open = lock(&self.0.open);
         let named = match SessionId::parse(handle) {
-            Some(id) => open.get(&id).filter(|session| session.is_reached_by(client)),
+            Some(id) => open.get(&id).filter(|session| session.is_accessible_to(client)),
             None => {
                 let fitting = open.values().filter_map(|session| {
-                    session.is_named(handle, client).map(|rank| (rank, session))
+                    session.name_rank(handle, client).map(|rank| (rank, session))
                 });
                 fitting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session)
             }
@@ -216,7 +217,7 @@ impl Sessions {
         let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
         let mut list: Vec<SessionInfo> = open
             .iter()
-            .filter(|session| session.is_reached_by(client))
+            .filter(|session| session.is_accessible_to(client))
             .map(|session| session.info())
             .collect();
         list.sort_by_key(|info| info.started);
@@ -234,14 +235,14 @@ impl Sessions {
     }
 
     /// Tells the sessions of this scope to stop their executions, without waiting for them.
-    pub(crate) fn close_opened_by(&self, scope: &Scope) {
+    pub(crate) fn close_opened_by(&self, scope: &SessionScope) {
         for session in self.0.opened_by(scope) {
             session.closing().cancel();
         }
     }
 
     /// THREAT[OWN-2]: sessions that code opened end with the code.
-    pub(crate) async fn end_opened_by(&self, scope: &Scope) {
+    pub(crate) async fn end_opened_by(&self, scope: &SessionScope) {
         self.0.end_opened_by(scope).await;
     }
 
@@ -251,14 +252,14 @@ impl Sessions {
     }
 }
 
-impl Table {
+impl SessionTable {
     async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
         lock(&self.open).remove(&session.id)?;
-        let reason = session.over().unwrap_or(reason);
+        let reason = session.end_reason().unwrap_or(reason);
         {
             let mut ended = lock(&self.ended);
             ended.push_front((session.id.clone(), session.opener.clone(), reason.to_owned()));
-            ended.truncate(REMEMBERED);
+            ended.truncate(MAX_REMEMBERED);
         }
         let closed = session.close(reason).await;
         let ended = async {
@@ -268,11 +269,11 @@ impl Table {
         if let Err(error) = ended.await {
             tracing::error!(%error, session = %session.id, "the end of a session was not recorded");
         }
-        self.end_opened_by(&Scope::Session(session.id.clone())).await;
+        self.end_opened_by(&SessionScope::Session(session.id.clone())).await;
         Some(closed)
     }
 
-    fn opened_by(&self, scope: &Scope) -> Vec<Arc<Session>> {
+    fn opened_by(&self, scope: &SessionScope) -> Vec<Arc<Session>> {
         let open = lock(&self.open);
         open.values().filter(|session| session.opener.ends_with(scope)).cloned().collect()
     }
@@ -280,7 +281,7 @@ impl Table {
     /// Boxed because it recurses: code in these sessions may have opened others.
     fn end_opened_by<'a>(
         &'a self,
-        scope: &'a Scope,
+        scope: &'a SessionScope,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         let opened = self.opened_by(scope);
         Box::pin(async move {
@@ -291,10 +292,10 @@ impl Table {
 }
 
 /// Ends a session that is idle or whose worker has ended. Returns when the session is closed.
-async fn watch(table: Weak<Table>, session: Arc<Session>, idle: Duration) {
+async fn end_when_due(table: Weak<SessionTable>, session: Arc<Session>, idle: Duration) {
     let reason = tokio::select! {
         () = session.closing().cancelled() => return,
-        reason = session.due(idle) => reason,
+        reason = session.wait_until_due(idle) => reason,
     };
     if let Some(table) = table.upgrade() {
         table.end(&session, reason).await;

@@ -14,7 +14,7 @@ use crate::Recorded;
 /// Maximum length of a file that is read.
 const MAX_BYTES: u64 = 96 << 20;
 const MAX_NAME_CHARS: usize = 64;
-const NO_LINK: i32 = 0o400_000;
+const O_NOFOLLOW: i32 = 0o400_000;
 
 /// The cells of a session up to a moment, under a name.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,14 +36,14 @@ pub(crate) struct Snapshots(PathBuf);
 
 /// A filter for the snapshots that a client may use.
 #[derive(Clone, Debug)]
-pub(crate) struct Whose {
+pub(crate) struct SnapshotFilter {
     pub(crate) principal: Principal,
     /// Only snapshots that this server created.
     pub(crate) server: Option<String>,
 }
 
-impl Whose {
-    fn has(&self, snapshot: &Snapshot) -> bool {
+impl SnapshotFilter {
+    fn matches(&self, snapshot: &Snapshot) -> bool {
         let is_made_here = |server: &String| *server == snapshot.server;
         self.principal == snapshot.principal && self.server.as_ref().is_none_or(is_made_here)
     }
@@ -51,7 +51,9 @@ impl Whose {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    #[error("session_id: {0} sessions cannot be restored; javascript, typescript and python sessions can")]
+    #[error(
+        "session_id: {0} sessions cannot be restored; javascript, typescript and python sessions can"
+    )]
     Language(Language),
     #[error("session_id: a snapshot holds at most {max} MiB of code and answers, and this session has more", max = crate::sessions::MAX_RECORD_BYTES >> 20)]
     TooLong,
@@ -95,7 +97,11 @@ impl Snapshots {
     }
 
     /// Saves a snapshot atomically. Replaces one of the same name if `over` includes it.
-    pub(crate) async fn save(self, snapshot: Snapshot, over: Whose) -> Result<(), SnapshotError> {
+    pub(crate) async fn save(
+        self,
+        snapshot: Snapshot,
+        over: SnapshotFilter,
+    ) -> Result<(), SnapshotError> {
         blocking(move || {
             let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
             if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
@@ -105,47 +111,51 @@ impl Snapshots {
             let path = self.path(&snapshot.name);
             // THREAT[OWN-5]: code replaces no snapshot of others.
             let is_free = match read(&path) {
-                Ok(old) => over.has(&old),
+                Ok(old) => over.matches(&old),
                 Err(error) => error.kind() == io::ErrorKind::NotFound || over.server.is_none(),
             };
             if !is_free {
                 return Err(SnapshotError::Taken(snapshot.name));
             }
-            let unborn = path.with_extension("new");
+            let temporary = path.with_extension("new");
             let mut file = fs::File::options()
                 .write(true)
                 .create(true)
                 .truncate(true)
                 .mode(0o600)
-                .custom_flags(NO_LINK)
-                .open(&unborn)?;
+                .custom_flags(O_NOFOLLOW)
+                .open(&temporary)?;
             file.write_all(text.as_bytes())?;
-            Ok(fs::rename(&unborn, &path)?)
+            Ok(fs::rename(&temporary, &path)?)
         })
         .await
     }
 
     /// THREAT[OWN-5]: a snapshot of somebody else is reported as missing.
-    pub(crate) async fn load(self, name: &str, whose: Whose) -> Result<Snapshot, SnapshotError> {
+    pub(crate) async fn load(
+        self,
+        name: &str,
+        filter: SnapshotFilter,
+    ) -> Result<Snapshot, SnapshotError> {
         let name = name.to_owned();
         blocking(move || {
-            let unknown = || match whose.server {
+            let unknown = || match filter.server {
                 Some(_) => SnapshotError::NotOwn(name.clone()),
                 None => SnapshotError::Unknown(name.clone()),
             };
             let snapshot = read(&self.path(&name)).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => unknown(),
-                _ if whose.server.is_some() => unknown(),
+                _ if filter.server.is_some() => unknown(),
                 io::ErrorKind::InvalidData => SnapshotError::Damaged(name.clone()),
                 _ => error.into(),
             })?;
-            if whose.has(&snapshot) { Ok(snapshot) } else { Err(unknown()) }
+            if filter.matches(&snapshot) { Ok(snapshot) } else { Err(unknown()) }
         })
         .await
     }
 
     /// Returns the names, sorted.
-    pub(crate) async fn list(self, whose: Whose) -> Result<Vec<String>, SnapshotError> {
+    pub(crate) async fn list(self, filter: SnapshotFilter) -> Result<Vec<String>, SnapshotError> {
         blocking(move || {
             let entries = match fs::read_dir(&self.0) {
                 Ok(entries) => entries,
@@ -155,8 +165,8 @@ impl Snapshots {
             let paths = entries.flatten().map(|entry| entry.path());
             let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
             let read = paths.filter(is_one).filter_map(|path| read(&path).ok());
-            let theirs = read.filter(|snapshot| whose.has(snapshot));
-            let mut names: Vec<String> = theirs.map(|snapshot| snapshot.name).collect();
+            let visible = read.filter(|snapshot| filter.matches(snapshot));
+            let mut names: Vec<String> = visible.map(|snapshot| snapshot.name).collect();
             names.sort();
             Ok(names)
         })
@@ -169,7 +179,7 @@ impl Snapshots {
 }
 
 fn read(path: &Path) -> io::Result<Snapshot> {
-    let file = fs::File::options().read(true).custom_flags(NO_LINK).open(path)?;
+    let file = fs::File::options().read(true).custom_flags(O_NOFOLLOW).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidData.into());
     }

@@ -25,9 +25,9 @@ pub struct Toolsets(Vec<Toolset>);
 /// The reason why a list of toolsets is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoToolset {
-    #[error("there is no toolset {0:?}; there are {all}", all = all())]
+    #[error("there is no toolset {0:?}; there are {all}", all = join_names())]
     Unknown(String),
-    #[error("no toolset is named; there are {all}", all = all())]
+    #[error("no toolset is named; there are {all}", all = join_names())]
     Nothing,
 }
 
@@ -86,7 +86,7 @@ impl Default for Toolsets {
     }
 }
 
-fn all() -> String {
+fn join_names() -> String {
     Toolset::ALL.map(Toolset::name).join(", ")
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_and_the_order_is_ours() {
+    fn names_are_parsed_and_put_in_fixed_order() {
         let both = Ok(Toolsets(vec![Toolset::Compact, Toolset::Direct]));
         assert_eq!(Toolsets::parse(["direct", "compact"]), both);
         assert_eq!(Toolsets::parse(["direct, compact,direct"]), both);

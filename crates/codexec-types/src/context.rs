@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// What the client's `_meta` says about the request's origin. Only recorded, never used for a
+/// The request's origin, according to the client's `_meta`. Only recorded, never used for a
 /// decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -16,7 +16,7 @@ pub struct Context {
 pub struct Principal(String);
 
 impl Principal {
-    /// The user who started the server.
+    /// Returns the user who started the server.
     pub fn local() -> Principal {
         Principal("local".to_owned())
     }

@@ -48,7 +48,7 @@ impl Limits {
 }
 
 impl Limit {
-    /// The stable code that clients see.
+    /// Returns the stable code that clients see.
     pub fn code(self) -> &'static str {
         match self {
             Limit::Wall => "TIMEOUT",

@@ -6,7 +6,7 @@ use crate::{
     ToolFilter, ToolPattern, WorkingDir,
 };
 
-/// What may run here, and with which limits. A request can only narrow it.
+/// The rules for what may run here, and with which limits. A request can only narrow them.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub languages: Vec<Language>,

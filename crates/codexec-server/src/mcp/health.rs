@@ -31,7 +31,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let (running, waiting) = app.workers.load();
-    let servers: Vec<Value> = app.gateway.health().iter().map(server).collect();
+    let servers: Vec<Value> = app.gateway.health().iter().map(server_health).collect();
     let mut health = json!({
         "healthy": is_sandboxed && is_stored,
         "version": env!("CARGO_PKG_VERSION"),
@@ -56,11 +56,11 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         health.insert("waiting_for_approval".to_owned(), what);
     }
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    Reply::fine(text)
+    Reply::success(text)
 }
 
 /// Formats a server's health. Only values that differ from the normal state are included.
-fn server(health: &ServerHealth) -> Value {
+fn server_health(health: &ServerHealth) -> Value {
     let counts = &health.counts;
     let mut shown = json!({
         "name": health.name,

@@ -12,12 +12,12 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 pub(super) use self::tools::tools;
-use super::codexec::talk;
-use super::talk::{Said, Talk};
+use super::codexec::start_call;
+use super::pending_call::{CallOutcome, PendingCall};
 use crate::{App, Came, CodeExecution};
 
-pub(super) fn is_one(name: &str) -> bool {
-    name == "code_execution" || name == "retrieve_tools" || call_tool::is_one(name)
+pub(super) fn is_tool(name: &str) -> bool {
+    name == "code_execution" || name == "retrieve_tools" || call_tool::is_tool(name)
 }
 
 pub(super) fn begin(
@@ -25,13 +25,15 @@ pub(super) fn begin(
     name: &str,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
+) -> PendingCall {
     match name {
-        "code_execution" => talk(app, context, move |app, client| async move {
-            Said::Ours(Box::new(result(app.code_execution(arguments, &client).await)))
+        "code_execution" => start_call(app, context, move |app, client| async move {
+            CallOutcome::Own(Box::new(result(app.code_execution(arguments, &client).await)))
         }),
-        "retrieve_tools" => talk(app, context, move |app, _| async move {
-            Said::Ours(Box::new(super::content(retrieve_tools::call(&app, arguments).await)))
+        "retrieve_tools" => start_call(app, context, move |app, _| async move {
+            CallOutcome::Own(Box::new(super::tool_result(
+                retrieve_tools::call(&app, arguments).await,
+            )))
         }),
         call => call_tool::begin(app, call, arguments, context),
     }

@@ -28,8 +28,8 @@ impl OwnError {
         OwnError::new("INVALID_ARGS", message)
     }
 
-    /// Code needs a grant that it does not have.
-    pub(super) fn not_given(grant: Grant, what: &str) -> OwnError {
+    /// Creates the error for code that lacks a grant.
+    pub(super) fn needs_grant(grant: Grant, what: &str) -> OwnError {
         OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.how_to_give()))
     }
 

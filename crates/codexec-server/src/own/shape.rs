@@ -5,13 +5,13 @@ use std::time::Duration;
 use codexec_types::{Limit, Outcome};
 use serde_json::{Value, json};
 
-use crate::plain::plain;
-use crate::reply::{explanation, shown};
+use crate::escaped_text::escape_name;
+use crate::reply::{explanation, render_value};
 use crate::{Budget, Execution};
 
 /// Formats the result of `execute_code` and `run_script`.
 pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value {
-    let streams = Streams::of(execution, budget);
+    let streams = CutStreams::of(execution, budget);
     let mut value = json!({
         "success": execution.outcome.code().is_none(),
         "execution_id": execution.id.as_str(),
@@ -32,18 +32,18 @@ pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value 
         };
         fields.insert("result".to_owned(), result);
     }
-    more(&mut value, execution);
+    add_details(&mut value, execution);
     value
 }
 
 /// Formats the result of `send_to_session`. As at a prompt, the value follows the output.
-pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
-    let mut streams = Streams::of(execution, None);
+pub(super) fn session_execution(execution: &Execution, budget: Option<Budget>) -> Value {
+    let mut streams = CutStreams::of(execution, None);
     if let Some(text) = execution.outcome.value().filter(|text| *text != "null") {
         if !streams.out.is_empty() && !streams.out.ends_with('\n') {
             streams.out.push('\n');
         }
-        streams.out.push_str(&shown(text));
+        streams.out.push_str(&render_value(text));
     }
     let (out, is_out_cut) = cut(&streams.out, budget);
     let (err, is_err_cut) = cut(&streams.err, budget);
@@ -57,12 +57,12 @@ pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
         "truncated": streams.is_cut || is_out_cut || is_err_cut,
         "artifacts": artifacts(execution),
     });
-    more(&mut value, execution);
+    add_details(&mut value, execution);
     value
 }
 
 /// Adds fields that most executions do not have.
-fn more(value: &mut Value, execution: &Execution) {
+fn add_details(value: &mut Value, execution: &Execution) {
     let Some(fields) = value.as_object_mut() else { return };
     if execution.outcome == Outcome::Stopped(Limit::Wall) {
         // The position that clients of this toolset expect.
@@ -81,15 +81,15 @@ fn more(value: &mut Value, execution: &Execution) {
     }
 }
 
-struct Streams {
+struct CutStreams {
     out: String,
     err: String,
     is_cut: bool,
 }
 
-impl Streams {
+impl CutStreams {
     /// Appends the error to stderr, as an interpreter does.
-    fn of(execution: &Execution, budget: Option<Budget>) -> Streams {
+    fn of(execution: &Execution, budget: Option<Budget>) -> CutStreams {
         let mut err = execution.output.stderr();
         match &execution.outcome {
             Outcome::Returned(_) | Outcome::Exited { .. } | Outcome::Stopped(Limit::Wall) => {}
@@ -104,7 +104,7 @@ impl Streams {
         let (err, is_err_cut) = cut(&err, budget);
         // A program that was stopped would have written more.
         let is_stopped = matches!(execution.outcome, Outcome::Stopped(_));
-        Streams { out, err, is_cut: is_out_cut || is_err_cut || is_stopped }
+        CutStreams { out, err, is_cut: is_out_cut || is_err_cut || is_stopped }
     }
 }
 
@@ -112,7 +112,7 @@ impl Streams {
 /// was cut.
 pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
     let Some(budget) = budget else { return (text.to_owned(), false) };
-    match budget.ends(text) {
+    match budget.split_ends(text) {
         Some((head, tail, left_out)) => {
             (format!("{head}\n\n[... truncated {left_out} characters ...]\n\n{tail}"), true)
         }
@@ -139,5 +139,5 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
 /// Returns the paths of files that are new or changed.
 fn artifacts(execution: &Execution) -> Vec<String> {
     let changes = &execution.changes;
-    changes.created.iter().chain(&changes.modified).map(|file| plain(&file.path)).collect()
+    changes.created.iter().chain(&changes.modified).map(|file| escape_name(&file.path)).collect()
 }

@@ -10,17 +10,17 @@ use crate::Execution;
 pub fn explanation(execution: &Execution) -> String {
     match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
-        Outcome::Threw(thrown) => thrown_text(thrown),
+        Outcome::Threw(thrown) => describe_thrown(thrown),
         Outcome::Exited { code } => format!("the program ended with exit code {code}"),
         Outcome::Stopped(Limit::Wall) => format!(
             "stopped after {} ms; do less, or ask for more with timeout_ms",
             execution.limits.wall.as_millis()
         ),
         Outcome::Stopped(limit @ Limit::Output) => {
-            let text = limit_text(*limit, execution.limits);
+            let text = describe_limit(*limit, execution.limits);
             format!("stopped: {text}; print less, return what matters")
         }
-        Outcome::Stopped(limit) => format!("stopped: {}", limit_text(*limit, execution.limits)),
+        Outcome::Stopped(limit) => format!("stopped: {}", describe_limit(*limit, execution.limits)),
         Outcome::Crashed(Crash::Exited) => {
             "the worker ended before the code did; nothing else was affected".to_owned()
         }
@@ -36,7 +36,7 @@ pub fn explanation(execution: &Execution) -> String {
 }
 
 /// Describes the limit that was exceeded.
-pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
+pub(super) fn describe_limit(limit: Limit, limits: Limits) -> String {
     match limit {
         Limit::Wall => format!("more than {} ms", limits.wall.as_millis()),
         Limit::Cpu => format!("more than {} s of CPU time", limits.cpu.as_secs()),
@@ -53,7 +53,7 @@ pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
     }
 }
 
-fn thrown_text(thrown: &Thrown) -> String {
+fn describe_thrown(thrown: &Thrown) -> String {
     let mut text = thrown.message.clone();
     if let Some(at) = thrown.at {
         let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);

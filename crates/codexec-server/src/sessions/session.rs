@@ -7,8 +7,8 @@ use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::recorded::{Recorded, Recording};
-use super::{Closed, Opener, Opening, Place, SessionError, lock};
+use super::recording::{Recorded, Recording};
+use super::{Closed, NewSession, Opener, SessionError, SessionPermit, lock};
 
 /// Maximum number of executions that wait for a session.
 const MAX_WAITING: usize = 64;
@@ -26,15 +26,15 @@ pub struct Session {
     pub(super) opener: Opener,
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
-    turns: Arc<Semaphore>,
+    queue: Arc<Semaphore>,
     /// Tells the idle watcher to release the worker.
-    wanted: Notify,
-    state: Mutex<State>,
+    requested: Notify,
+    state: Mutex<SessionState>,
     closing: CancellationToken,
-    _place: Place,
+    _permit: SessionPermit,
 }
 
-struct State {
+struct SessionState {
     last_used: (Instant, SystemTime),
     executions: u32,
     memory_bytes: u64,
@@ -59,18 +59,18 @@ pub struct SessionInfo {
 }
 
 /// Exclusive use of a session's worker for one execution.
-pub(crate) struct Turn {
+pub(crate) struct SessionLease {
     pub(crate) session: Arc<Session>,
     pub(crate) run: OwnedMutexGuard<Run>,
     /// The number of the execution in the session, from 1 on.
     pub(crate) number: u32,
     is_done: bool,
-    _waited: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Session {
-    pub(super) fn new(opening: Opening, run: Run) -> Session {
-        let Opening { id, opener, language, name, folder, place } = opening;
+    pub(super) fn new(new_session: NewSession, run: Run) -> Session {
+        let NewSession { id, opener, language, name, folder, permit } = new_session;
         let now = (Instant::now(), SystemTime::now());
         Session {
             id,
@@ -81,7 +81,7 @@ impl Session {
             folder,
             opener,
             begun: now.0,
-            state: Mutex::new(State {
+            state: Mutex::new(SessionState {
                 last_used: now,
                 executions: 0,
                 memory_bytes: run.memory_bytes(),
@@ -90,21 +90,21 @@ impl Session {
                 over: None,
             }),
             run: Arc::new(tokio::sync::Mutex::new(run)),
-            turns: Arc::new(Semaphore::new(MAX_WAITING)),
-            wanted: Notify::new(),
+            queue: Arc::new(Semaphore::new(MAX_WAITING)),
+            requested: Notify::new(),
             closing: CancellationToken::new(),
-            _place: place,
+            _permit: permit,
         }
     }
 
     /// Waits for the worker, first come, first served.
-    pub(crate) async fn turn(
+    pub(crate) async fn lease(
         self: &Arc<Session>,
         cancel: &CancellationToken,
-    ) -> Result<Turn, SessionError> {
+    ) -> Result<SessionLease, SessionError> {
         let busy = |_| SessionError::Busy { id: self.id.clone(), max: MAX_WAITING };
-        let waited = Arc::clone(&self.turns).try_acquire_owned().map_err(busy)?;
-        self.wanted.notify_one();
+        let permit = Arc::clone(&self.queue).try_acquire_owned().map_err(busy)?;
+        self.requested.notify_one();
         let run = tokio::select! {
             run = Arc::clone(&self.run).lock_owned() => run,
             () = cancel.cancelled() => return Err(SessionError::Cancelled(self.id.clone())),
@@ -118,16 +118,16 @@ impl Session {
         let number = state.executions;
         drop(state);
         let session = Arc::clone(self);
-        Ok(Turn { session, run, number, is_done: false, _waited: waited })
+        Ok(SessionLease { session, run, number, is_done: false, _permit: permit })
     }
 
     /// Returns the reason if the worker has ended before the session was closed.
-    pub(super) fn over(&self) -> Option<&'static str> {
+    pub(super) fn end_reason(&self) -> Option<&'static str> {
         lock(&self.state).over
     }
 
-    pub(crate) fn ended(&self, over: Over) -> SessionError {
-        SessionError::Ended { id: self.id.clone(), reason: reason(over).to_owned() }
+    pub(crate) fn ended_error(&self, over: Over) -> SessionError {
+        SessionError::Ended { id: self.id.clone(), reason: reason_name(over).to_owned() }
     }
 
     pub(crate) fn info(&self) -> SessionInfo {
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Returns the cells that succeeded, for replay in another session.
-    pub(crate) fn recorded(&self) -> Result<Vec<Arc<Recorded>>, crate::SnapshotError> {
+    pub(crate) fn recorded_cells(&self) -> Result<Vec<Arc<Recorded>>, crate::SnapshotError> {
         lock(&self.state).recording.cells()
     }
 
@@ -165,7 +165,7 @@ impl Session {
     /// Waits until the session should end, because it is idle or its worker has ended, and returns
     /// the reason. Releases the worker to executions meanwhile.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
-    pub(super) async fn due(&self, idle: Duration) -> &'static str {
+    pub(super) async fn wait_until_due(&self, idle: Duration) -> &'static str {
         loop {
             let mut run = self.run.lock().await;
             let until = {
@@ -174,8 +174,8 @@ impl Session {
                 state.last_used.0 + idle
             };
             tokio::select! {
-                over = run.idle() => return reason(over),
-                () = self.wanted.notified() => {}
+                over = run.idle() => return reason_name(over),
+                () = self.requested.notified() => {}
                 () = tokio::time::sleep_until(until.into()) => return "idle_timeout",
             }
         }
@@ -203,17 +203,17 @@ impl Session {
     }
 }
 
-impl Turn {
+impl SessionLease {
     /// Updates the session after an execution. Returns the reason if the session has ended.
-    pub(crate) fn done(mut self, cell: Option<Recorded>) -> Option<&'static str> {
+    pub(crate) fn finish(mut self, cell: Option<Recorded>) -> Option<&'static str> {
         self.is_done = true;
-        let Turn { session, run, .. } = &self;
+        let SessionLease { session, run, .. } = &self;
         let mut state = lock(&session.state);
         state.last_used = (Instant::now(), SystemTime::now());
         if let Some(cell) = cell {
             state.recording.push(cell);
         }
-        let over = run.is_over().map(reason);
+        let over = run.is_over().map(reason_name);
         // A session that is being closed already has its reason.
         if !session.closing.is_cancelled() {
             state.over = over;
@@ -222,7 +222,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for SessionLease {
     /// Kills a cell whose end was not observed, and its session with it.
     fn drop(&mut self) {
         if !self.is_done {
@@ -232,7 +232,7 @@ impl Drop for Turn {
 }
 
 /// Returns the word for records and replies.
-fn reason(over: Over) -> &'static str {
+fn reason_name(over: Over) -> &'static str {
     match over {
         Over::Exited => "process_exit",
         Over::Closed => "manual",

@@ -11,7 +11,7 @@ fn check(value: &Value, expected: &str) {
 }
 
 #[test]
-fn objects_and_plain_values() {
+fn objects_and_primitives() {
     check(&json!({"a": 1, "b": "text", "c": true, "d": null}), "a: 1\nb: text\nc: true\nd: null");
     check(&json!({"a": {"b": {"c": 1}}, "d": {}}), "a:\n  b:\n    c: 1\nd:");
     check(&json!({}), "");
@@ -20,7 +20,7 @@ fn objects_and_plain_values() {
 }
 
 #[test]
-fn texts_that_would_be_read_as_something_else_are_quoted() {
+fn ambiguous_strings_are_quoted() {
     for text in [
         "",
         " a",
@@ -83,7 +83,7 @@ fn arrays() {
 }
 
 #[test]
-fn what_stands_in_items_is_indented_by_them() {
+fn the_content_of_items_is_indented() {
     check(&json!([{"a": {"b": 1}, "c": 2}, 3]), "[2]:\n  - a:\n      b: 1\n    c: 2\n  - 3");
     let table = json!([{"t": [{"x": 1}, {"x": 2}], "c": 3}, 4]);
     check(&table, "[2]:\n  - t[2]{x}:\n      1\n      2\n    c: 3\n  - 4");

@@ -1,9 +1,9 @@
 //! The result as text: output and value, with as little around them as possible.
 
-use super::payload::{Payload, Status};
+use super::payload::{Payload, PayloadStatus};
 use crate::{OutputMode, toon};
 
-pub(super) fn of(payload: &Payload, output: OutputMode) -> String {
+pub(super) fn render(payload: &Payload, output: OutputMode) -> String {
     let compact = compact(payload);
     match output {
         OutputMode::Compact => compact,
@@ -16,7 +16,7 @@ pub(super) fn of(payload: &Payload, output: OutputMode) -> String {
 
 fn compact(payload: &Payload) -> String {
     let mut parts = Vec::new();
-    if payload.status != Status::Success {
+    if payload.status != PayloadStatus::Success {
         parts.push(format!("status: {}", payload.status.name()));
         if let Some(code) = payload.exit_code {
             parts.push(format!("exit: {code}"));

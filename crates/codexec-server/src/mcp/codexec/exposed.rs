@@ -22,7 +22,7 @@ pub(in crate::mcp) fn tools(scripts: &[Meta]) -> Vec<Tool> {
     tools.collect()
 }
 
-pub(in crate::mcp) fn is_one(name: &str) -> bool {
+pub(in crate::mcp) fn is_tool(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 

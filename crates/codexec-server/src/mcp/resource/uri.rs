@@ -9,30 +9,30 @@ pub(super) const PREFIX: &str = "codexec://executions/";
 
 /// The resource that a URI names.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ResourceTarget {
     Execution(ExecutionId),
     Artifacts(ExecutionId),
     /// The path components of the file; none is empty, `.` or `..`, none contains a `/` or a NUL.
     Artifact(ExecutionId, Vec<OsString>),
 }
 
-pub(super) fn parse(uri: &str) -> Option<Wanted> {
+pub(super) fn parse(uri: &str) -> Option<ResourceTarget> {
     let mut parts = uri.strip_prefix(PREFIX)?.split('/');
     let id = ExecutionId::parse(parts.next()?)?;
     match parts.next() {
-        None => return Some(Wanted::Execution(id)),
+        None => return Some(ResourceTarget::Execution(id)),
         Some("artifacts") => {}
         Some(_) => return None,
     }
-    let names: Option<Vec<OsString>> = parts.map(decoded).collect();
+    let names: Option<Vec<OsString>> = parts.map(percent_decode).collect();
     match names? {
-        names if names.is_empty() => Some(Wanted::Artifacts(id)),
-        names => Some(Wanted::Artifact(id, names)),
+        names if names.is_empty() => Some(ResourceTarget::Artifacts(id)),
+        names => Some(ResourceTarget::Artifact(id, names)),
     }
 }
 
 /// Returns the URI of an artifact.
-pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
+pub(super) fn artifact_uri(id: &ExecutionId, path: &Path) -> String {
     let mut uri = format!("{PREFIX}{id}/artifacts");
     for name in path {
         uri.push('/');
@@ -51,7 +51,7 @@ pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
 }
 
 /// Percent-decodes one path component.
-fn decoded(part: &str) -> Option<OsString> {
+fn percent_decode(part: &str) -> Option<OsString> {
     let mut name = Vec::new();
     let mut rest = part.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::allowance::Allowance;
-use crate::discovery::Discovery;
+use crate::discovery::DiscoveryRules;
 use crate::execution_packages::ExecutionPackages;
 use crate::{Client, ExecuteError};
 
@@ -19,14 +19,14 @@ pub(crate) const MAX_DEPTH: u8 = 3;
 
 /// The execution whose code makes a request. What it starts can do no more than itself.
 #[derive(Clone)]
-pub(crate) struct Inside {
-    pub(crate) scope: Scope,
+pub(crate) struct OuterExecution {
+    pub(crate) scope: SessionScope,
     pub(crate) tools: ToolFilter,
     /// The code's grants.
     pub(crate) grants: Grants,
     pub(crate) tool_calls: u32,
     /// The discovery rules, if the code can see more tools than it may call.
-    pub(crate) discovery: Option<Arc<Discovery>>,
+    pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The deadline of the execution.
     pub(crate) until: Instant,
     /// The sessions that wait for the execution to end, including its own.
@@ -38,60 +38,60 @@ pub(crate) struct Inside {
     pub(crate) allowance: Arc<Allowance>,
     /// Counts what the execution has begun and must finish: executions, and sessions that are being
     /// opened or closed.
-    begun: TaskTracker,
+    tasks: TaskTracker,
 }
 
 /// The owner of sessions that code opens: only its code uses them, and they end with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum SessionScope {
     Execution(ExecutionId),
     /// The session that the code runs in; all its cells share the scope.
     Session(SessionId),
 }
 
-impl Scope {
-    pub(crate) fn of(session: Option<&SessionId>, id: &ExecutionId) -> Scope {
+impl SessionScope {
+    pub(crate) fn of(session: Option<&SessionId>, id: &ExecutionId) -> SessionScope {
         match session {
-            Some(session) => Scope::Session(session.clone()),
-            None => Scope::Execution(id.clone()),
+            Some(session) => SessionScope::Session(session.clone()),
+            None => SessionScope::Execution(id.clone()),
         }
     }
 }
 
-impl Inside {
+impl OuterExecution {
     /// Describes an execution that this client has started.
     pub(crate) fn new(
         client: &Client,
         admitted: &Admitted,
-        begun: Instant,
-        scope: Scope,
-        (discovery, packages): (Option<Arc<Discovery>>, Arc<ExecutionPackages>),
-    ) -> Inside {
-        let (mut sessions, depth, allowance) = match &client.inside {
+        started: Instant,
+        scope: SessionScope,
+        (discovery, packages): (Option<Arc<DiscoveryRules>>, Arc<ExecutionPackages>),
+    ) -> OuterExecution {
+        let (mut sessions, depth, allowance) = match &client.outer {
             Some(outer) => (outer.sessions.clone(), outer.depth + 1, Arc::clone(&outer.allowance)),
             None => (Vec::new(), 1, Arc::default()),
         };
-        if let Scope::Session(session) = &scope {
+        if let SessionScope::Session(session) = &scope {
             sessions.push(session.clone());
         }
-        Inside {
+        OuterExecution {
             scope,
             tools: admitted.tools().clone(),
             grants: admitted.grants(),
             tool_calls: admitted.limits().tool_calls,
             discovery,
-            until: begun + admitted.limits().wall,
+            until: started + admitted.limits().wall,
             sessions,
             depth,
             packages,
             allowance,
-            begun: TaskTracker::new(),
+            tasks: TaskTracker::new(),
         }
     }
 
     /// Returns a token. The end of this execution waits until it is dropped.
-    pub(crate) fn begin(&self) -> tokio_util::task::task_tracker::TaskTrackerToken {
-        self.begun.token()
+    pub(crate) fn delay_end(&self) -> tokio_util::task::task_tracker::TaskTrackerToken {
+        self.tasks.token()
     }
 
     /// THREAT[OWN-2]: everything that code has started ends before the code's end is reported.
@@ -106,21 +106,24 @@ impl Inside {
             return;
         }
         cancel.cancel();
-        self.begun.close();
+        self.tasks.close();
         let answered = async { while asks.next().await.is_some() {} };
         tokio::select! {
             () = answered => {}
-            () = self.begun.wait() => {}
+            () = self.tasks.wait() => {}
         }
     }
 }
 
 /// THREAT[SES-7]: applies the limits of the calling code to code that it starts.
-pub(crate) fn within(admitted: Admitted, client: &Client) -> Result<Admitted, ExecuteError> {
-    let Some(inside) = &client.inside else { return Ok(admitted) };
-    if inside.depth > MAX_DEPTH {
+pub(crate) fn restrict_to_outer(
+    admitted: Admitted,
+    client: &Client,
+) -> Result<Admitted, ExecuteError> {
+    let Some(outer) = &client.outer else { return Ok(admitted) };
+    if outer.depth > MAX_DEPTH {
         return Err(ExecuteError::TooDeep);
     }
-    let left = inside.until.saturating_duration_since(Instant::now());
-    Ok(admitted.within(&inside.tools, left).started_by_code(inside.tool_calls, inside.grants))
+    let left = outer.until.saturating_duration_since(Instant::now());
+    Ok(admitted.within(&outer.tools, left).started_by_code(outer.tool_calls, outer.grants))
 }

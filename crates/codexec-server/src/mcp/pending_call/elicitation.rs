@@ -9,7 +9,7 @@ use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::{Value, json};
 
 /// A little longer than the asking server waits.
-const LONGEST: Duration = Duration::from_secs(660);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Returns what the client can show; `None` if it does not support elicitation.
 pub(super) fn can_show(context: &RequestContext<RoleServer>) -> Option<CanShow> {
@@ -23,7 +23,7 @@ pub(super) fn can_show(context: &RequestContext<RoleServer>) -> Option<CanShow> 
 pub(super) async fn ask(peer: Peer<RoleServer>, mut question: Question) {
     let params = Value::Object(question.params.clone());
     let request = CustomRequest::new("elicitation/create", Some(params));
-    let options = PeerRequestOptions::with_timeout(LONGEST);
+    let options = PeerRequestOptions::with_timeout(ANSWER_TIMEOUT);
     let sent = peer.send_request_with_option(ServerRequest::CustomRequest(request), options).await;
     let Ok(mut handle) = sent else { return question.answer(json!({ "action": "decline" })) };
     let answer = tokio::select! {

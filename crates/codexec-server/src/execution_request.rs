@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use codexec_types::{Asked, Files, Json, Language, Policy, Request};
 
-use crate::discovery::Discovery;
+use crate::discovery::DiscoveryRules;
 use crate::sessions::{Replay, Session};
-use crate::working_dir::{DirError, find};
+use crate::working_dir::{DirError, resolve_dir};
 
 /// A request to run code, as an edge has parsed it. Nothing in it has been checked or looked up.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct Wanted {
     /// True if the code can see more tools than it may call.
     pub(crate) sees_all: bool,
     /// The discovery rules, if the code can see more tools than it may call.
-    pub(crate) discovery: Option<Arc<Discovery>>,
+    pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The directories that this toolset allows, instead of the policy's.
     pub(crate) files: Option<Files>,
     /// The session to run in, or `None` for a worker of its own.
@@ -60,10 +60,10 @@ impl Wanted {
     }
 
     /// Resolves the working directory. This is the only disk access of a request.
-    pub(crate) async fn found(self, files: &Files) -> Result<Request, DirError> {
+    pub(crate) async fn resolve(self, files: &Files) -> Result<Request, DirError> {
         let Wanted { language, code, input, args, working_dir, asked, .. } = self;
         let working_dir = match working_dir {
-            Some(path) => Some(find(path, files).await?),
+            Some(path) => Some(resolve_dir(path, files).await?),
             None => None,
         };
         Ok(Request { language, code, input, args, working_dir, asked })

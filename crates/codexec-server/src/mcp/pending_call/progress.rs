@@ -14,12 +14,12 @@ use crate::Progress;
 /// Interval of the notifications that code is still running.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Minimum interval between notifications; of the messages in between, only the last is sent.
-const PAUSE: Duration = Duration::from_millis(100);
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Timeout, so that a client that does not read cannot delay the end of the call.
-const TELLING: Duration = Duration::from_secs(5);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The source of progress messages.
-pub(in crate::mcp) enum Watched {
+pub(in crate::mcp) enum ProgressSource {
     Execution(Heartbeat),
     /// Progress messages of an upstream.
     Upstream(mpsc::Receiver<CallProgress>),
@@ -33,23 +33,30 @@ pub(in crate::mcp) struct Heartbeat {
     /// No notification is sent before this.
     next: Instant,
     /// The last message of the code that was sent.
-    told: Option<String>,
+    last_message: Option<String>,
     last_ms: u128,
 }
 
-impl Watched {
-    pub(in crate::mcp) fn execution(progress: watch::Receiver<Progress>) -> Watched {
+impl ProgressSource {
+    pub(in crate::mcp) fn execution(progress: watch::Receiver<Progress>) -> ProgressSource {
         let begun = Instant::now();
         let mut beat = interval_at(begun + HEARTBEAT, HEARTBEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Watched::Execution(Heartbeat { progress, begun, beat, next: begun, told: None, last_ms: 0 })
+        ProgressSource::Execution(Heartbeat {
+            progress,
+            begun,
+            beat,
+            next: begun,
+            last_message: None,
+            last_ms: 0,
+        })
     }
 
     /// Waits for the next notification. Cancel-safe.
     pub(super) async fn next(&mut self) -> CallProgress {
         match self {
-            Watched::Execution(heartbeat) => heartbeat.next().await,
-            Watched::Upstream(progress) => match progress.recv().await {
+            ProgressSource::Execution(heartbeat) => heartbeat.next().await,
+            ProgressSource::Upstream(progress) => match progress.recv().await {
                 Some(progress) => progress,
                 None => std::future::pending().await,
             },
@@ -57,10 +64,10 @@ impl Watched {
     }
 
     /// Returns messages from just before the end.
-    pub(super) fn rest(&mut self) -> Option<CallProgress> {
+    pub(super) fn take_last(&mut self) -> Option<CallProgress> {
         match self {
-            Watched::Execution(heartbeat) => heartbeat.rest(),
-            Watched::Upstream(progress) => progress.try_recv().ok(),
+            ProgressSource::Execution(heartbeat) => heartbeat.take_last(),
+            ProgressSource::Upstream(progress) => progress.try_recv().ok(),
         }
     }
 }
@@ -76,23 +83,23 @@ impl Heartbeat {
         if is_over {
             return std::future::pending().await;
         }
-        self.tell()
+        self.take_progress()
     }
 
     /// Returns the last message if it was not sent yet.
-    fn rest(&mut self) -> Option<CallProgress> {
+    fn take_last(&mut self) -> Option<CallProgress> {
         // The sender is gone by now, so `changed` would report nothing.
         let is_new = {
             let last = self.progress.borrow();
-            last.message.is_some() && last.message != self.told
+            last.message.is_some() && last.message != self.last_message
         };
-        is_new.then(|| self.tell())
+        is_new.then(|| self.take_progress())
     }
 
-    fn tell(&mut self) -> CallProgress {
-        self.next = Instant::now() + PAUSE;
+    fn take_progress(&mut self) -> CallProgress {
+        self.next = Instant::now() + MIN_INTERVAL;
         let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
-        self.told.clone_from(&message);
+        self.last_message.clone_from(&message);
         let elapsed_ms = self.begun.elapsed().as_millis();
         // MCP requires that progress increases with every notification.
         self.last_ms = elapsed_ms.max(self.last_ms + 1);
@@ -105,10 +112,10 @@ impl Heartbeat {
 }
 
 /// Notifies the client, if it requested progress.
-pub(super) async fn tell(context: &RequestContext<RoleServer>, progress: CallProgress) {
+pub(super) async fn notify_progress(context: &RequestContext<RoleServer>, progress: CallProgress) {
     let Some(token) = context.meta.get_progress_token() else { return };
     let mut params = ProgressNotificationParam::new(token, progress.progress);
     (params.total, params.message) = (progress.total, progress.message);
     // If this fails, the client only misses a progress message.
-    let _ = timeout(TELLING, context.peer.notify_progress(params)).await;
+    let _ = timeout(NOTIFY_TIMEOUT, context.peer.notify_progress(params)).await;
 }

@@ -17,7 +17,7 @@ const MAX_FILES: usize = 1_000;
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeptError {
+pub(crate) enum ArtifactError {
     #[error("there is no such file")]
     Missing,
     #[error("it has {bytes} bytes; at most {MAX_BYTES} are read")]
@@ -28,38 +28,38 @@ pub(crate) enum KeptError {
 
 /// A file below the folder: its relative path, and its length.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ArtifactFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
 /// Reads one file, given the names of its directories and its own. No symlink is followed.
-pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>, KeptError> {
-    let (name, directories) = names.split_last().ok_or(KeptError::Missing)?;
+pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>, ArtifactError> {
+    let (name, directories) = names.split_last().ok_or(ArtifactError::Missing)?;
     let none = Mode::empty();
     let directory = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_PATH;
-    let mut at: OwnedFd = open(folder, directory, none).map_err(failed)?;
+    let mut at: OwnedFd = open(folder, directory, none).map_err(from_errno)?;
     for name in directories {
-        at = openat(&at, checked(name.as_ref())?, directory, none).map_err(failed)?;
+        at = openat(&at, check_name(name.as_ref())?, directory, none).map_err(from_errno)?;
     }
     // O_NONBLOCK: opening a FIFO or device must not block before its type is known.
     let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-    let file = File::from(openat(&at, checked(name.as_ref())?, file, none).map_err(failed)?);
-    let about = file.metadata().map_err(KeptError::Unreadable)?;
+    let file = File::from(openat(&at, check_name(name.as_ref())?, file, none).map_err(from_errno)?);
+    let about = file.metadata().map_err(ArtifactError::Unreadable)?;
     if !about.is_file() {
-        return Err(KeptError::Missing);
+        return Err(ArtifactError::Missing);
     }
     let bytes = about.len();
     if bytes > MAX_BYTES {
-        return Err(KeptError::TooLong { bytes });
+        return Err(ArtifactError::TooLong { bytes });
     }
     let mut content = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut content).map_err(KeptError::Unreadable)?;
+    file.take(MAX_BYTES).read_to_end(&mut content).map_err(ArtifactError::Unreadable)?;
     Ok(content)
 }
 
 /// Lists the files, sorted. A missing folder has none.
-pub(crate) fn list(folder: &Path) -> Vec<Kept> {
+pub(crate) fn list(folder: &Path) -> Vec<ArtifactFile> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {
@@ -76,7 +76,7 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
                 }
                 Ok(kind) if kind.is_file() => {
                     let bytes = entry.metadata().map_or(0, |about| about.len());
-                    found.push(Kept { path, bytes });
+                    found.push(ArtifactFile { path, bytes });
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -87,24 +87,24 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
 }
 
 /// Accepts a single name: not empty, not `.` or `..`, without `/`.
-fn checked(name: &Path) -> Result<&Path, KeptError> {
+fn check_name(name: &Path) -> Result<&Path, ArtifactError> {
     let mut components = name.components();
     match (components.next(), components.next()) {
         (Some(std::path::Component::Normal(only)), None) if only == name.as_os_str() => Ok(name),
-        _ => Err(KeptError::Missing),
+        _ => Err(ArtifactError::Missing),
     }
 }
 
 /// Reports files that break the rules as missing.
-fn failed(errno: Errno) -> KeptError {
+fn from_errno(errno: Errno) -> ArtifactError {
     match errno {
         Errno::ENOENT
         | Errno::ELOOP
         | Errno::ENOTDIR
         | Errno::ENAMETOOLONG
         | Errno::EINVAL
-        | Errno::ENXIO => KeptError::Missing,
-        other => KeptError::Unreadable(other.into()),
+        | Errno::ENXIO => ArtifactError::Missing,
+        other => ArtifactError::Unreadable(other.into()),
     }
 }
 

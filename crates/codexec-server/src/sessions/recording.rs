@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_4_a_cell_that_was_answered_too_much_holds_nothing_and_ends_the_recording() {
+    fn ord_4_a_cell_with_too_many_answers_keeps_none_and_ends_the_recording() {
         let mut cell = Recorded::new("1".to_owned(), Json::null(), Vec::new());
         let answer = Json::from_value(&"x".repeat(1 << 20).into());
         for _ in 0..64 {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_is_given_once_and_in_order() {
+    fn each_answer_is_used_once_and_in_order() {
         let mut cell = Recorded::new(String::new(), Json::null(), Vec::new());
         for number in 0..3 {
             cell.push(ask(), Ok(Json::from_value(&number.into())));

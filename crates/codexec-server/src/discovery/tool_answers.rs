@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 pub(super) async fn answer(
     gateway: &Gateway,
     ask: Ask,
-    shown: &ToolFilter,
+    visible: &ToolFilter,
     language: Language,
 ) -> Result<Json, CallError> {
     match ask {
-        Ask::Schema { name } => match gateway.schema(&name, shown, language.into()).await {
+        Ask::Schema { name } => match gateway.schema(&name, visible, language.into()).await {
             Ok(tool) => gateway.bounded(&schema(tool)),
             Err(error) if error.code == CallCode::ToolNotFound => Ok(Json::null()),
             Err(error) => Err(error),
@@ -23,8 +23,8 @@ pub(super) async fn answer(
             server: None,
             kind: ToolKind::Any,
             detail: Detail::Summary,
-        } => search(gateway, query, limit, shown, language).await,
-        ask => gateway.answer(ask, shown, language).await,
+        } => search(gateway, query, limit, visible, language).await,
+        ask => gateway.answer(ask, visible, language).await,
     }
 }
 
@@ -33,16 +33,16 @@ async fn search(
     gateway: &Gateway,
     text: String,
     limit: u32,
-    shown: &ToolFilter,
+    visible: &ToolFilter,
     language: Language,
 ) -> Result<Json, CallError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let words: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
     let query = SearchQuery { text, limit, detail: Detail::Full, ..SearchQuery::default() };
-    let best = gateway.search(&query, shown).await?;
+    let best = gateway.search(&query, visible).await?;
     let mut found: Vec<Value> = best.tools.into_iter().map(schema).collect();
     if found.len() < limit && !words.is_empty() {
-        let others = gateway.answer(Ask::Discover { words }, shown, language).await?;
+        let others = gateway.answer(Ask::Discover { words }, visible, language).await?;
         let others: Vec<Value> = serde_json::from_str(others.text()).unwrap_or_default();
         for tool in others {
             if found.iter().all(|known| known.get("name") != tool.get("name")) {
