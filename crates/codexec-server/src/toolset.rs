@@ -1,4 +1,4 @@
-//! Which tools a client is shown.
+//! The toolsets that a client can be given.
 
 /// A set of tools under one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,32 +7,32 @@ pub enum Toolset {
     Compact,
     /// Sessions, scripts, packages and logs as tools.
     Codexec,
-    /// `executeTypescript`, `executePython`, `health`, as Code Executor MCP has them.
+    /// `executeTypescript`, `executePython`, `health`, as in Code Executor MCP.
     CodeExecutor,
-    /// `run_python`, as MCP Server Code Execution Mode has it.
+    /// `run_python`, as in MCP Server Code Execution Mode.
     CodeExecutionMode,
-    /// `code_execution`, `retrieve_tools`, `call_tool`, as MCPProxy has them.
+    /// `code_execution`, `retrieve_tools`, `call_tool`, as in MCPProxy.
     Mcpproxy,
     /// Every upstream tool as `server__tool`.
     Direct,
 }
 
-/// Those that were chosen, always in the order of [`Toolset::ALL`]: where two have a tool of the
-/// same name, the first one's counts. There is at least one.
+/// The chosen toolsets, at least one, in the order of [`Toolset::ALL`]: of two tools with the same
+/// name, the first one wins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolsets(Vec<Toolset>);
 
-/// Why there are no toolsets.
+/// The reason why a list of toolsets is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoToolset {
-    #[error("there is no toolset {0:?}; there are {all}", all = all())]
+    #[error("there is no toolset {0:?}; there are {all}", all = join_names())]
     Unknown(String),
-    #[error("no toolset is named; there are {all}", all = all())]
+    #[error("no toolset is named; there are {all}", all = join_names())]
     Nothing,
 }
 
 impl Toolset {
-    /// A tool that a seed has promised a shape for comes before another of its name.
+    /// Ordered by precedence: a seed's tool comes before another one of the same name.
     pub const ALL: [Toolset; 6] = [
         Toolset::Codexec,
         Toolset::CodeExecutor,
@@ -55,7 +55,7 @@ impl Toolset {
 }
 
 impl Toolsets {
-    /// In any order; a name may also be several with commas between them.
+    /// Parses names in any order; a name may be a comma-separated list.
     pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets, NoToolset> {
         let mut wanted = Vec::new();
         for name in names.into_iter().flat_map(|name| name.split(',')).map(str::trim) {
@@ -86,7 +86,7 @@ impl Default for Toolsets {
     }
 }
 
-fn all() -> String {
+fn join_names() -> String {
     Toolset::ALL.map(Toolset::name).join(", ")
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_and_the_order_is_ours() {
+    fn names_are_parsed_and_put_in_fixed_order() {
         let both = Ok(Toolsets(vec![Toolset::Compact, Toolset::Direct]));
         assert_eq!(Toolsets::parse(["direct", "compact"]), both);
         assert_eq!(Toolsets::parse(["direct, compact,direct"]), both);

@@ -1,19 +1,19 @@
 use std::path::{Path, PathBuf};
 
-/// Which of the user's directories an execution may work in.
+/// The user's directories that an execution may work in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// These and what is below them; real paths, without links.
+    /// These directories and everything below them; real paths without symlinks.
     pub allowed: Vec<PathBuf>,
-    /// Neither these, nor what is below or above them. Stronger than `allowed`.
+    /// Excludes these paths, and everything below or above them. Overrides `allowed`.
     pub forbidden: Vec<PathBuf>,
     pub is_writable: bool,
 }
 
-/// A directory as it was found: what is mounted later has to be this and no other.
+/// A resolved directory. The directory that is mounted later must have the same device and inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundDir {
-    /// The real path, without links.
+    /// The real path, without symlinks.
     pub path: PathBuf,
     pub device: u64,
     pub inode: u64,
@@ -21,19 +21,19 @@ pub struct FoundDir {
     pub gid: u32,
 }
 
-/// A directory that an execution works in.
+/// The directory that an execution works in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkingDir {
     pub found: FoundDir,
     pub is_writable: bool,
 }
 
-/// Why a directory may not be worked in.
+/// The reason why a directory may not be used as working directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirRefusal {
-    /// It is this one, or below it, or above it.
+    /// The directory is this path, or below or above it.
     Forbidden(PathBuf),
-    /// These are allowed.
+    /// The directory is not below any of these allowed paths.
     NotAllowed(Vec<PathBuf>),
 }
 

@@ -1,4 +1,4 @@
-//! The words of the project, and the rules that need nothing but words.
+//! The project's value types, and the rules that are pure functions of them.
 //!
 //! Invariant: no I/O, no clock, no async runtime. Everything here is a value or a pure function.
 

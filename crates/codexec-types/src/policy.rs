@@ -1,41 +1,41 @@
 use std::time::Duration;
 
-use crate::tools::named_grants;
+use crate::tools::grants_named_in;
 use crate::{
     DirRefusal, Files, FoundDir, Grants, InvalidPattern, Json, Language, Limits, ServerName,
     ToolFilter, ToolPattern, WorkingDir,
 };
 
-/// What may run here, and how much. A request can only narrow it.
+/// The rules for what may run here, and with which limits. A request can only narrow them.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub languages: Vec<Language>,
     pub code_bytes: usize,
     pub input_bytes: usize,
-    /// What an execution gets that asks for nothing.
+    /// The limits of an execution that requests none.
     pub limits: Limits,
-    /// The most a request may ask for.
+    /// The longest timeout that a request may set.
     pub max_wall: Duration,
     pub tools: ToolFilter,
-    /// What of codexec's own all code may do beside what is its own.
+    /// Grants that all code has.
     pub grants: Grants,
     pub files: Files,
 }
 
-/// Code that somebody wants to run. Nothing in it has been checked.
+/// A request to run code. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     pub language: Language,
     pub code: String,
     pub input: Json,
-    /// As a program's arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// A directory of the user's to work in.
+    /// One of the user's directories, to work in.
     pub working_dir: Option<FoundDir>,
     pub asked: Asked,
 }
 
-/// What a request may narrow. `None` leaves it to the policy.
+/// The limits that a request may narrow. `None` means that the policy decides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Asked {
     pub wall: Option<Duration>,
@@ -44,24 +44,25 @@ pub struct Asked {
     pub allowed_servers: Option<Vec<String>>,
 }
 
-/// A request that passed the policy. Only [`Policy::admit`] makes one, and every function
-/// that starts a worker takes `&Admitted`, so unchecked code cannot reach a worker.
+/// A request that passed the policy. Only [`Policy::admit`] and [`Policy::admit_session`] create
+/// one, and every function that starts a worker takes `&Admitted`, so unchecked code cannot reach a
+/// worker.
 #[derive(Debug)]
 pub struct Admitted {
     request: Request,
     limits: Limits,
     tools: ToolFilter,
-    /// Given by the settings or the request, and not narrowed by the tools yet.
+    /// The grants from the settings or the request, before the tool filter narrows them.
     grants: Grants,
-    /// Where that is not the same.
+    /// Set if more tools are visible than callable.
     seen: Option<ToolFilter>,
     working_dir: Option<WorkingDir>,
 }
 
-/// Why a request may not run: the field, what was wrong with it, what is allowed.
+/// The reason why a request may not run: the field, what is wrong with it, what is allowed.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum Refusal {
-    #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = names(.1))]
+    #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = join_names(.1))]
     Language(Language, Vec<Language>),
     #[error("code: it is empty; send at least one statement")]
     Empty,
@@ -77,7 +78,7 @@ pub enum Refusal {
     Timeout { asked_ms: u128, max_ms: u128 },
     #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
     ToolCalls { asked: u32, max: u32 },
-    #[error("working_dir: {path} {why}", path = .path.display(), why = dir_text(.why))]
+    #[error("working_dir: {path} {why}", path = .path.display(), why = describe_dir_refusal(.why))]
     WorkingDir { path: std::path::PathBuf, why: DirRefusal },
     #[error("working_dir: {0} code has no files; use python, bash or node")]
     NoFiles(Language),
@@ -86,7 +87,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             Refusal::Language(..) => "INVALID_LANGUAGE",
@@ -105,7 +106,8 @@ impl Refusal {
 }
 
 impl Policy {
-    /// `servers` are the upstreams there are: patterns are read against their names.
+    /// Checks a request. `servers` are the configured upstreams: patterns are parsed with their
+    /// names.
     pub fn admit(&self, request: Request, servers: &[ServerName]) -> Result<Admitted, Refusal> {
         self.check_language(request.language)?;
         self.check_code(&request.code)?;
@@ -117,7 +119,7 @@ impl Policy {
         self.admit_session(request, servers)
     }
 
-    /// A session that is to be opened: the same, but there is no code yet.
+    /// Checks a request to open a session, which has no code yet.
     pub fn admit_session(
         &self,
         request: Request,
@@ -184,7 +186,7 @@ impl Policy {
         Ok(limits)
     }
 
-    /// What a request leaves of the tools, and the grants that it or the settings name.
+    /// Returns the tools that the request leaves, and the grants of the request and the settings.
     fn tools_for(
         &self,
         asked: &Asked,
@@ -195,7 +197,7 @@ impl Policy {
             let list: Result<Vec<_>, _> =
                 list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
             let list = list.map_err(Refusal::Pattern)?;
-            grants = grants.iter().chain(named_grants(&list)).collect();
+            grants = grants.iter().chain(grants_named_in(&list)).collect();
             tools = tools.narrowed_by(list);
         }
         if let Some(list) = &asked.allowed_servers {
@@ -206,7 +208,7 @@ impl Policy {
 }
 
 impl Admitted {
-    /// The same from inside of another execution: no more tools and no more time than that has.
+    /// Restricts the request to the tools and the time of the execution that it runs in.
     #[must_use]
     pub fn within(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
         self.tools = self.tools.and(tools);
@@ -215,8 +217,8 @@ impl Admitted {
         self
     }
 
-    /// The same, started by code: no more tool calls than that may make, and its grants, whatever
-    /// the code itself named.
+    /// Restricts a request that was started by code: no more tool calls than that code may make,
+    /// and that code's grants instead of any that it named.
     #[must_use]
     pub fn started_by_code(mut self, tool_calls: u32, grants: Grants) -> Admitted {
         self.limits.tool_calls = self.limits.tool_calls.min(tool_calls);
@@ -224,7 +226,7 @@ impl Admitted {
         self
     }
 
-    /// The same, but it may learn of all these tools, whichever of them it may call.
+    /// Makes these tools visible to the code, whichever of them it may call.
     #[must_use]
     pub fn seeing(mut self, tools: ToolFilter) -> Admitted {
         self.seen = Some(tools);
@@ -251,17 +253,17 @@ impl Admitted {
         self.limits
     }
 
-    /// What it may call.
+    /// Returns the tools that the code may call.
     pub fn tools(&self) -> &ToolFilter {
         &self.tools
     }
 
-    /// What of codexec's own it may do beside what is its own.
+    /// Returns the grants that the code has, as far as the tool filter allows them.
     pub fn grants(&self) -> Grants {
         self.tools.narrow(self.grants)
     }
 
-    /// What it may learn of.
+    /// Returns the tools that the code can see in listings and searches.
     pub fn seen(&self) -> &ToolFilter {
         self.seen.as_ref().unwrap_or(&self.tools)
     }
@@ -271,7 +273,7 @@ impl Admitted {
     }
 }
 
-/// The kernel's own bounds are larger; these leave room for everything else in a frame.
+/// The kernel's limits are larger; these leave space for the rest of a frame.
 const MAX_ARGS: usize = 1_000;
 const MAX_ARG_BYTES: usize = 128 << 10;
 const MAX_ARGS_BYTES: usize = 1 << 20;
@@ -303,7 +305,7 @@ fn check_args(args: &[String]) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn dir_text(why: &DirRefusal) -> String {
+fn describe_dir_refusal(why: &DirRefusal) -> String {
     match why {
         DirRefusal::Forbidden(other) => {
             format!("may never be used: {} is private", other.display())
@@ -322,7 +324,7 @@ fn dir_text(why: &DirRefusal) -> String {
     }
 }
 
-fn names(languages: &[Language]) -> String {
+fn join_names(languages: &[Language]) -> String {
     let names: Vec<&str> = languages.iter().map(|language| language.name()).collect();
     names.join(", ")
 }

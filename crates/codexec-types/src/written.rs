@@ -2,16 +2,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::Stream;
 
-/// Everything that a guest wrote, in order, and which parts of it went to standard error.
+/// A guest's output on both streams, in order, and which parts of it went to stderr.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     text: String,
-    /// Bytes of the text, `[from, to)`, in order and without touching each other.
+    /// Byte ranges of the text, `[from, to)`, sorted and not adjacent.
     errors: Vec<(usize, usize)>,
 }
 
 impl Written {
-    /// What was kept of one.
+    /// Restores output that was stored.
     pub fn new(text: String, errors: Vec<(usize, usize)>) -> Written {
         Written { text, errors }
     }
@@ -28,7 +28,7 @@ impl Written {
         }
     }
 
-    /// Both streams together.
+    /// Returns the output of both streams, in order.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_streams_can_be_told_apart_again() {
+    fn the_streams_can_be_separated_again() {
         let mut written = Written::default();
         written.push(Stream::Err, "a");
         written.push(Stream::Out, "1");

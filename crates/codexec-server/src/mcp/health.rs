@@ -31,7 +31,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let (running, waiting) = app.workers.load();
-    let servers: Vec<Value> = app.gateway.health().iter().map(server).collect();
+    let servers: Vec<Value> = app.gateway.health().iter().map(server_health).collect();
     let mut health = json!({
         "healthy": is_sandboxed && is_stored,
         "version": env!("CARGO_PKG_VERSION"),
@@ -56,11 +56,11 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         health.insert("waiting_for_approval".to_owned(), what);
     }
     let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    Reply::fine(text)
+    Reply::success(text)
 }
 
-/// What is not as it always is comes with it; the rest would only be read past.
-fn server(health: &ServerHealth) -> Value {
+/// Formats a server's health. Only values that differ from the normal state are included.
+fn server_health(health: &ServerHealth) -> Value {
     let counts = &health.counts;
     let mut shown = json!({
         "name": health.name,

@@ -8,23 +8,23 @@ use crate::{App, Budget, Reply};
 const MAX_QUERY_CHARS: usize = 1_000;
 
 pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
-    let query = match query(arguments) {
+    let query = match read_query(arguments) {
         Ok(query) => query,
         Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
     };
     match app.gateway.search(&query, &app.in_force.policy().tools).await {
         Ok(found) => {
-            let mut text = text(&found, Budget::DEFAULT);
+            let mut text = format_result(&found, Budget::DEFAULT);
             if let Some(note) = app.in_force.waiting_note() {
                 text.push_str(&format!("\n[{note}]"));
             }
-            Reply::fine(text)
+            Reply::success(text)
         }
         Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
 
-fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
+fn read_query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     let mut fields = Fields::new(arguments);
     let query = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?.unwrap_or(10);
@@ -41,8 +41,8 @@ fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     })
 }
 
-/// One tool a line. Whole entries are left out rather than cut, and the rest is said.
-fn text(found: &SearchReply, budget: Budget) -> String {
+/// Formats one tool per line. Entries are left out rather than cut, and their number is given.
+fn format_result(found: &SearchReply, budget: Budget) -> String {
     let mut text = String::new();
     let mut shown = 0;
     for tool in &found.tools {

@@ -10,8 +10,8 @@ use super::{OTHERS, TOOLS};
 use crate::fields::FieldError;
 use crate::{ExecuteError, SessionError, SnapshotError};
 
-/// Why one of our functions did not do what it was asked: a stable word, a sentence that says
-/// what to do, and what a program may want to know beside it.
+/// The error of an own function: a stable code, a message that says what to do, and details for
+/// programs.
 #[derive(Debug)]
 pub struct OwnError {
     code: &'static str,
@@ -28,8 +28,8 @@ impl OwnError {
         OwnError::new("INVALID_ARGS", message)
     }
 
-    /// Code wants what only the user's word lets it do.
-    pub(super) fn not_given(grant: Grant, what: &str) -> OwnError {
+    /// Creates the error for code that lacks a grant.
+    pub(super) fn needs_grant(grant: Grant, what: &str) -> OwnError {
         OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.how_to_give()))
     }
 
@@ -53,12 +53,12 @@ impl OwnError {
         self.code
     }
 
-    /// The sentence alone.
+    /// Returns the message without the code.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// As the toolset `codexec` writes it.
+    /// Formats the error as in the toolset `codexec`.
     pub fn value(&self) -> Value {
         let mut value = json!({
             "success": false,
@@ -71,7 +71,7 @@ impl OwnError {
         value
     }
 
-    /// As code sees it.
+    /// Returns the code that the guest gets.
     pub(crate) fn call_code(&self) -> CallCode {
         match self.code {
             "TOOL_NOT_FOUND" => CallCode::ToolNotFound,

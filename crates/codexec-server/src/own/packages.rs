@@ -6,12 +6,12 @@ use codexec_scripts::Meta;
 use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
-use super::running::language;
-use super::sessions::own_session;
+use super::running::read_language;
+use super::sessions::calling_session;
 use super::{OwnError, shape};
 use crate::execution_packages::ExecutionPackages;
 use crate::fields::Fields;
-use crate::inside::Scope;
+use crate::outer_execution::SessionScope;
 use crate::sessions::Session;
 use crate::{App, Client};
 
@@ -22,9 +22,9 @@ impl App {
         client: &Client,
     ) -> Result<Value, OwnError> {
         let text = fields.required_text("package")?;
-        let (session, language) = self.place_for_packages(fields, client)?;
-        let language = installable(language)?;
-        let execution = own_execution(client).filter(|_| session.is_none());
+        let (session, language) = self.read_package_target(fields, client)?;
+        let language = check_installable(language)?;
+        let execution = calling_execution(client).filter(|_| session.is_none());
         if let Some(execution) = execution.filter(|one| one.language != language) {
             return Err(OwnError::invalid(format!(
                 "session_id: it is missing, and this code is {}, which cannot use {language} \
@@ -45,7 +45,7 @@ impl App {
             Some(execution) => {
                 Target::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
             }
-            None => target(session.as_deref()),
+            None => install_target(session.as_deref()),
         };
         let say = |line: &str| {
             let line = line.to_owned();
@@ -82,44 +82,45 @@ impl App {
         fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnError> {
-        let (session, language) = self.place_for_packages(fields, client)?;
+        let (session, language) = self.read_package_target(fields, client)?;
         let languages = match language {
-            Some(_) => vec![installable(language)?],
+            Some(_) => vec![check_installable(language)?],
             None => vec![Language::Python, Language::Node],
         };
         let mut packages = Vec::new();
-        let own = own_execution(client).filter(|_| session.is_none());
-        let own = own.and_then(|execution| Some((execution.language, execution.made()?)));
+        let own = calling_execution(client).filter(|_| session.is_none());
+        let own = own.and_then(|execution| Some((execution.language, execution.created_folder()?)));
         if let Some((one, folder)) = own.filter(|(one, _)| languages.contains(one)) {
             let found = self.packages.installed(one, Target::Session(folder)).await?;
-            packages.extend(listed(one, &found));
+            packages.extend(package_entries(one, &found));
         }
         for &one in &languages {
-            let found = match self.packages.installed(one, target(session.as_deref())).await {
+            let found = match self.packages.installed(one, install_target(session.as_deref())).await
+            {
                 Ok(found) => found,
-                // Who asks for all has those of the languages that there are.
+                // A list for all languages leaves out those that are not installed.
                 Err(error) if language.is_none() => {
-                    tracing::info!(%error, language = %one, "its packages cannot be listed");
+                    tracing::info!(%error, language = %one, "packages cannot be listed");
                     continue;
                 }
                 Err(error) => return Err(error.into()),
             };
-            packages.extend(listed(one, &found));
+            packages.extend(package_entries(one, &found));
         }
         Ok(json!({"packages": packages}))
     }
 
-    /// The session that is named, or that the code which asks runs in, and the language that is
+    /// Returns the session that is named or that the calling code runs in, and the language that is
     /// named or the session's.
     ///
     /// THREAT[PKG-7]: code installs for its session or for its execution, never for everybody.
-    fn place_for_packages(
+    fn read_package_target(
         &self,
         mut fields: Fields,
         client: &Client,
     ) -> Result<(Option<Arc<Session>>, Option<Language>), OwnError> {
-        let handle = fields.text("session_id")?.or_else(|| own_session(client));
-        let language = language(&mut fields)?;
+        let handle = fields.text("session_id")?.or_else(|| calling_session(client));
+        let language = read_language(&mut fields)?;
         fields.finish()?;
         let find = |handle: String| self.sessions.find(&handle, client);
         let session = handle.map(find).transpose()?;
@@ -127,8 +128,8 @@ impl App {
         Ok((session, language.or(of_session)))
     }
 
-    /// Whether everything that a script needs is there.
-    pub(super) async fn has_packages(
+    /// Fails if a package that the script needs is missing.
+    pub(super) async fn check_packages(
         &self,
         meta: &Meta,
         session: Option<&Session>,
@@ -156,7 +157,7 @@ impl App {
             })
             .collect();
         let message = format!(
-            "{} needs packages that are not there: {}; install each first: {}",
+            "{} needs packages that are not installed: {}; install each first: {}",
             meta.name,
             names.join(", "),
             how.join("; ")
@@ -165,28 +166,28 @@ impl App {
     }
 }
 
-/// The execution whose code asks, where it runs in no session.
-fn own_execution(client: &Client) -> Option<&ExecutionPackages> {
+/// Returns the packages of the calling execution, if it is not in a session.
+fn calling_execution(client: &Client) -> Option<&ExecutionPackages> {
     match client.scope()? {
-        Scope::Execution(_) => client.inside.as_ref().map(|inside| &*inside.packages),
-        Scope::Session(_) => None,
+        SessionScope::Execution(_) => client.outer.as_ref().map(|outer| &*outer.packages),
+        SessionScope::Session(_) => None,
     }
 }
 
-fn listed(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {
+fn package_entries(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {
     found.iter().map(move |(name, version)| {
         json!({"package": name, "version": version, "language": language.name()})
     })
 }
 
-fn target(session: Option<&Session>) -> Target<'_> {
+fn install_target(session: Option<&Session>) -> Target<'_> {
     match session {
         Some(session) => Target::Session(&session.folder),
         None => Target::Everybody,
     }
 }
 
-fn installable(language: Option<Language>) -> Result<Language, OwnError> {
+fn check_installable(language: Option<Language>) -> Result<Language, OwnError> {
     match language {
         Some(language @ (Language::Python | Language::Node)) => Ok(language),
         Some(other) => Err(OwnError::invalid(format!(

@@ -1,4 +1,4 @@
-//! Running code: fresh, in a session, or a saved script.
+//! Running code: in a new worker, in a session, or a saved script.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use crate::sessions::Session;
 use crate::{App, Client, Execution, Wanted};
 
 impl App {
-    /// Code or a script, in a worker of its own or in a session.
+    /// Runs code or a script, in a new worker or in a session.
     pub(crate) async fn execute_code(
         &self,
         mut fields: Fields,
@@ -21,16 +21,16 @@ impl App {
         let policy = self.in_force.policy();
         let code = fields.text("code")?;
         let script = fields.text("script")?;
-        let version = version(&mut fields)?;
-        let language = language(&mut fields)?;
+        let version = read_version(&mut fields)?;
+        let language = read_language(&mut fields)?;
         let session = fields.text("session")?;
         let mut wanted = Wanted::new(Language::TypeScript, String::new());
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         match (code, script) {
             (Some(code), None) => wanted.code = code,
             (None, Some(script)) => {
-                return self.run(&script, version, wanted, session, client).await;
+                return self.run_saved_script(&script, version, wanted, session, client).await;
             }
             (Some(_), Some(_)) => {
                 return Err(OwnError::invalid("code, script: both are given; give one"));
@@ -45,7 +45,7 @@ impl App {
         if let Some(handle) = session {
             let working_dir = wanted.working_dir.take();
             let found = self.session_for(&handle, language, working_dir, client).await?;
-            in_session(&mut wanted, found, language)?;
+            bind_to_session(&mut wanted, found, language)?;
         }
         Ok(self.execute(wanted, client).await?)
     }
@@ -58,9 +58,9 @@ impl App {
         let policy = self.in_force.policy();
         let id = fields.text("session_id")?;
         let code = fields.required_text("code")?;
-        let language = language(&mut fields)?;
+        let language = read_language(&mut fields)?;
         let mut wanted = Wanted::new(Language::TypeScript, code);
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         let session = match (id, language) {
             (Some(id), _) => self.sessions.find(&id, client)?,
@@ -74,7 +74,7 @@ impl App {
                 return Err(OwnError::invalid(message));
             }
         };
-        in_session(&mut wanted, session, language)?;
+        bind_to_session(&mut wanted, session, language)?;
         Ok(self.execute(wanted, client).await?)
     }
 
@@ -85,15 +85,15 @@ impl App {
     ) -> Result<Execution, OwnError> {
         let policy = self.in_force.policy();
         let name = fields.required_text("name")?;
-        let version = version(&mut fields)?;
+        let version = read_version(&mut fields)?;
         let session = fields.text("session_id")?;
         let mut wanted = Wanted::new(Language::TypeScript, String::new());
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
-        self.run(&name, version, wanted, session, client).await
+        self.run_saved_script(&name, version, wanted, session, client).await
     }
 
-    /// A saved script in a worker of its own; `wanted` says everything but its code and language.
+    /// Runs a saved script in a new worker; `wanted` has everything but its code and language.
     pub async fn run_saved(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl App {
         wanted: Wanted,
         client: &Client,
     ) -> Result<Execution, OwnError> {
-        self.run(name, version, wanted, None, client).await
+        self.run_saved_script(name, version, wanted, None, client).await
     }
 
     pub(super) async fn save_and_run_script(
@@ -112,19 +112,19 @@ impl App {
         let policy = self.in_force.policy();
         let mut wanted = Wanted::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut wanted)?;
         let saved = self.save_script(fields, client).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let execution = self.run(&name, None, wanted, session, client).await?;
-        let mut owned = self.ran(&execution, client, shape::execution);
+        let execution = self.run_saved_script(&name, None, wanted, session, client).await?;
+        let mut owned = self.render_execution(&execution, client, shape::execution);
         if let Some(value) = owned.value.as_object_mut() {
             value.insert("script".to_owned(), saved);
         }
         Ok(owned)
     }
 
-    /// A script as it was saved: its input is checked and its packages are there before it starts.
-    async fn run(
+    /// Runs a saved script, after checking its input and its packages.
+    async fn run_saved_script(
         &self,
         name: &str,
         version: Option<u32>,
@@ -143,21 +143,21 @@ impl App {
             }
             None => None,
         };
-        self.has_packages(&script.meta, session.as_deref()).await?;
+        self.check_packages(&script.meta, session.as_deref()).await?;
         wanted.code = script.code;
         wanted.script = Some((script.meta.name.clone(), script.version));
         if let Some(session) = session {
-            in_session(&mut wanted, session, Some(script.meta.language))?;
+            bind_to_session(&mut wanted, session, Some(script.meta.language))?;
         }
         let executed = self.execute(wanted, client).await;
         let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
         if let Err(error) = self.scripts.ran(&script.meta.name, SystemTime::now(), is_fine).await {
-            tracing::warn!(%error, "a script's run is not counted");
+            tracing::warn!(%error, "a script's run was not counted");
         }
         Ok(executed?)
     }
 
-    /// The session with this id or name; a name that is not there yet becomes one.
+    /// Returns the session with this id or name. Opens a new one for an unknown name.
     async fn session_for(
         &self,
         handle: &str,
@@ -165,7 +165,7 @@ impl App {
         working_dir: Option<std::path::PathBuf>,
         client: &Client,
     ) -> Result<Arc<Session>, OwnError> {
-        if let Some(session) = self.sessions.named(handle, client) {
+        if let Some(session) = self.sessions.find_open(handle, client) {
             return Ok(session);
         }
         if handle.starts_with("sess_") {
@@ -176,7 +176,7 @@ impl App {
     }
 }
 
-fn in_session(
+fn bind_to_session(
     wanted: &mut Wanted,
     session: Arc<Session>,
     asked: Option<Language>,
@@ -202,8 +202,12 @@ fn in_session(
     Ok(())
 }
 
-/// What every way of running code takes.
-fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Result<(), FieldError> {
+/// Reads the fields that all functions which run code have in common.
+fn read_common_fields(
+    fields: &mut Fields,
+    policy: &Policy,
+    wanted: &mut Wanted,
+) -> Result<(), FieldError> {
     wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     wanted.args = fields.texts("args")?.unwrap_or_default();
     wanted.working_dir = fields.text("working_dir")?.map(Into::into);
@@ -218,13 +222,13 @@ fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Resul
     Ok(())
 }
 
-pub(super) fn language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {
+pub(super) fn read_language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {
     let names = Language::ALL.map(|language| (language.name(), language));
     let short = Language::ALL.map(|language| (language.short(), language));
     fields.choice("language", &[names, short].concat())
 }
 
-pub(super) fn version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
+pub(super) fn read_version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
     let version = fields.number("version", 1..=u64::from(u32::MAX))?;
     Ok(version.and_then(|version| u32::try_from(version).ok()))
 }

@@ -8,12 +8,12 @@ use codexec_types::{Grant, Language, SessionId, rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnError;
-use super::running::language;
+use super::running::read_language;
 use crate::execute::random_bits;
 use crate::fields::Fields;
-use crate::inside::{Scope, within};
-use crate::sessions::{Opener, Opening, Replay, Session};
-use crate::snapshots::{Snapshot, Whose, check_name};
+use crate::outer_execution::{SessionScope, restrict_to_outer};
+use crate::sessions::{NewSession, Opener, Replay, Session};
+use crate::snapshots::{Snapshot, SnapshotFilter, check_name};
 use crate::{App, Client, Wanted};
 
 const MAX_NAME_CHARS: usize = 64;
@@ -26,12 +26,12 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnError> {
-        let language = language(&mut fields)?.unwrap_or(Language::Python);
+        let language = read_language(&mut fields)?.unwrap_or(Language::Python);
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
         fields.finish()?;
         let session = self.open_session(language, name, working_dir, client).await?;
-        Ok(started(&session))
+        Ok(session_entry(&session))
     }
 
     pub(super) async fn open_session(
@@ -42,8 +42,8 @@ impl App {
         client: &Client,
     ) -> Result<Arc<Session>, OwnError> {
         if let Some(name) = &name {
-            is_name(name)?;
-            if let Some(session) = self.sessions.named(name, client) {
+            check_session_name(name)?;
+            if let Some(session) = self.sessions.find_open(name, client) {
                 return Err(OwnError::invalid(format!(
                     "name: {name:?} is open already as {}; use it, close it, or take another name",
                     session.id
@@ -52,20 +52,20 @@ impl App {
         }
         let policy = self.in_force.policy();
         let opener = Opener::of(client);
-        let place = self.sessions.place(&opener)?;
-        let _begun = client.begin();
+        let permit = self.sessions.reserve(&opener)?;
+        let _guard = client.delay_end();
         let id = SessionId::from_bits(random_bits()?);
         let mut wanted = Wanted::new(language, String::new());
         wanted.working_dir = working_dir;
-        let request = wanted.found(&policy.files).await.map_err(crate::ExecuteError::from)?;
+        let request = wanted.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
             .admit_session(request, &self.gateway.server_names())
             .map_err(crate::ExecuteError::from)?;
-        let admitted = within(admitted, client)?;
-        let folder = self.records.folder_for(&id).await.map_err(no_folder)?;
+        let admitted = restrict_to_outer(admitted, client)?;
+        let folder = self.records.create_session_folder(&id).await.map_err(folder_error)?;
         let store = self.records.store().await?;
         let servers = self.visible_servers(admitted.tools());
-        let packages = packages_folder(&folder).await.map_err(no_folder)?;
+        let packages = create_packages_folder(&folder).await.map_err(folder_error)?;
         let mut run = self
             .workers
             .open(&admitted, servers, Some(packages))
@@ -85,8 +85,8 @@ impl App {
             run.close().await;
             return Err(error.into());
         }
-        let opening = Opening { id, opener, language, name, folder, place };
-        Ok(self.sessions.add(opening, run))
+        let new_session = NewSession { id, opener, language, name, folder, permit };
+        Ok(self.sessions.add(new_session, run))
     }
 
     pub(super) async fn close_session(
@@ -97,10 +97,10 @@ impl App {
         let handle = fields.required_text("session_id")?;
         fields.finish()?;
         let session = self.sessions.find(&handle, client)?;
-        if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+        if client.outer.as_ref().is_some_and(|outer| outer.sessions.contains(&session.id)) {
             return Err(crate::SessionError::Itself(session.id.clone()).into());
         }
-        let _begun = client.begin();
+        let _guard = client.delay_end();
         let Some(closed) = self.sessions.end(&session, "manual").await else {
             return Err(self.sessions.find(&handle, client).map_or_else(OwnError::from, |_| {
                 OwnError::invalid("session_id: it is being closed")
@@ -137,7 +137,7 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Open ones of every server that runs here, and those that have ended; newest first.
+    /// Lists open sessions of all servers on this machine, and ended ones; newest first.
     pub(super) async fn session_history(
         &self,
         mut fields: Fields,
@@ -172,13 +172,13 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Keeps what is needed to make the session anew.
+    /// Stores what is needed to restore the session.
     pub(super) async fn snapshot_session(
         &self,
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnError> {
-        let handle = fields.text("session_id")?.or_else(|| own_session(client));
+        let handle = fields.text("session_id")?.or_else(|| calling_session(client));
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
@@ -192,10 +192,10 @@ impl App {
             }
         }
         let cells: Vec<_> =
-            session.recorded()?.iter().map(|cell| crate::Recorded::clone(cell)).collect();
-        if let Some(inside) = &client.inside {
+            session.recorded_cells()?.iter().map(|cell| crate::Recorded::clone(cell)).collect();
+        if let Some(outer) = &client.outer {
             let bytes = cells.iter().map(crate::Recorded::bytes).sum::<usize>();
-            let taken = inside.allowance.take(bytes as u64);
+            let taken = outer.allowance.take(bytes as u64);
             taken.map_err(|err| OwnError::new("KEPT_LIMIT", err.message))?;
         }
         let snapshot = Snapshot {
@@ -212,7 +212,7 @@ impl App {
         Ok(json!({"success": true, "name": name, "cells": count}))
     }
 
-    /// A new session in which the cells run again, with the answers that they had then.
+    /// Opens a new session and replays the cells with their recorded answers.
     pub(super) async fn restore_session(
         &self,
         mut fields: Fields,
@@ -239,12 +239,12 @@ impl App {
             if let Some(why) = failed {
                 self.sessions.end(&session, "restore_failed").await;
                 let message = format!(
-                    "name: cell {number} of {count} of {name:?} does not run as it did: {why}"
+                    "name: cell {number} of {count} of {name:?} failed when it was replayed: {why}"
                 );
                 return Err(OwnError::new("RESTORE_FAILED", message));
             }
         }
-        let mut value = started(&session);
+        let mut value = session_entry(&session);
         if let Some(fields) = value.as_object_mut() {
             fields.insert("cells".to_owned(), count.into());
         }
@@ -257,40 +257,41 @@ impl App {
         client: &Client,
     ) -> Result<Value, OwnError> {
         fields.finish()?;
-        let whose = self.snapshots_of(client).await?;
-        let names = self.records.snapshots().list(whose).await?;
+        let filter = self.snapshots_of(client).await?;
+        let names = self.records.snapshots().list(filter).await?;
         Ok(json!({"snapshots": names}))
     }
 
-    /// Code uses the snapshots that its own client made.
-    async fn snapshots_of(&self, client: &Client) -> Result<Whose, OwnError> {
+    /// Returns the snapshots that the client may use. Code may use those that its own client
+    /// created.
+    async fn snapshots_of(&self, client: &Client) -> Result<SnapshotFilter, OwnError> {
         let server = match client.may(Grant::AllSessions) {
             true => None,
             false => Some(self.records.store().await?.server().to_owned()),
         };
-        Ok(Whose { principal: client.principal.clone(), server })
+        Ok(SnapshotFilter { principal: client.principal.clone(), server })
     }
 }
 
-async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
+async fn create_packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
     let folder = folder.to_owned();
     let made = tokio::task::spawn_blocking(move || Packages::folder_for_session(&folder));
     made.await.map_err(std::io::Error::other)?
 }
 
-fn no_folder(error: impl std::fmt::Display) -> OwnError {
-    OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
+fn folder_error(error: impl std::fmt::Display) -> OwnError {
+    OwnError::new("STORE_UNAVAILABLE", format!("the session's folder cannot be created: {error}"))
 }
 
-/// The one that the code which asks runs in.
-pub(super) fn own_session(client: &Client) -> Option<String> {
+/// Returns the session that the calling code runs in.
+pub(super) fn calling_session(client: &Client) -> Option<String> {
     match client.scope()? {
-        Scope::Session(id) => Some(id.as_str().to_owned()),
-        Scope::Execution(_) => None,
+        SessionScope::Session(id) => Some(id.as_str().to_owned()),
+        SessionScope::Execution(_) => None,
     }
 }
 
-fn started(session: &Session) -> Value {
+fn session_entry(session: &Session) -> Value {
     json!({
         "success": true,
         "session_id": session.id.as_str(),
@@ -301,7 +302,7 @@ fn started(session: &Session) -> Value {
     })
 }
 
-fn is_name(name: &str) -> Result<(), OwnError> {
+fn check_session_name(name: &str) -> Result<(), OwnError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-".contains(c);
     let is_name = !name.trim().is_empty()
         && name.chars().count() <= MAX_NAME_CHARS
@@ -317,7 +318,7 @@ fn is_name(name: &str) -> Result<(), OwnError> {
     )))
 }
 
-/// With one digit behind the point.
+/// Rounds to one decimal place.
 #[expect(clippy::cast_precision_loss, reason = "nobody reads the last bytes of it")]
 pub(super) fn mebibytes(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0

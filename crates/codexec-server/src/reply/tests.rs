@@ -106,7 +106,7 @@ fn not_written(path: &str) -> NotWritten {
 }
 
 #[test]
-fn what_was_left_behind_follows_what_was_said() {
+fn notes_follow_output_and_value() {
     let with = |output: &str, outcome: Outcome| {
         let mut execution = execution(output, outcome);
         execution.changes = changed();
@@ -134,7 +134,7 @@ fn what_was_left_behind_follows_what_was_said() {
 }
 
 #[test]
-fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
+fn many_files_are_counted_and_the_reply_tells_where_they_are() {
     let mut many = execution("", returned("null"));
     many.changes.created = (0..30).map(|n| file(&format!("f{n}"), 1)).collect();
     let lines = |execution: &Execution| {
@@ -146,14 +146,14 @@ fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
     assert_eq!(told[20], "created f19 (1 bytes)");
     let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
     assert_eq!(told[21], format!("... and 10 more: {rest}"));
-    // What was held back is told all the same.
+    // Files that were held back are listed all the same.
     many.changes.held_back = (0..7).map(|n| not_written(&format!(".hook{n}"))).collect();
     many.changes.left_out = 100;
     let told = lines(&many);
     assert_eq!(told.len(), 22);
     assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
     assert_eq!(told[21], format!("... and 117 more: {rest}"));
-    // Nothing is left out of a short list, whatever it is made of.
+    // A short list is complete, whatever it consists of.
     many.changes = Changes::default();
     many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
     assert_eq!(lines(&many).len(), 21);
@@ -170,7 +170,7 @@ fn hostile_names_do_not_break_the_budget() {
 }
 
 #[test]
-fn pictures_stand_beside_the_text() {
+fn images_follow_the_text() {
     let mut shown = execution("", returned("null"));
     let image = Image { mime: ImageType::Png, base64: "iVBORw0KGgo=".to_owned() };
     shown.images.shown = vec![image.clone()];
@@ -193,7 +193,7 @@ fn signals_have_names() {
 }
 
 #[test]
-fn every_limit_has_its_words() {
+fn every_limit_has_a_description() {
     let stopped = Outcome::Stopped;
     check("", stopped(Limit::Cpu), "CPU_LIMIT: stopped: more than 120 s of CPU time");
     check("", stopped(Limit::Memory), "MEMORY_LIMIT: stopped: more than 512 MiB of memory");
@@ -202,7 +202,7 @@ fn every_limit_has_its_words() {
 }
 
 #[test]
-fn a_session_says_what_became_of_it() {
+fn the_reply_tells_the_state_of_the_session() {
     let id = Some(codexec_types::SessionId::from_bits(1));
     let mut execution = execution("", Outcome::Stopped(Limit::Wall));
     let last = |execution: &Execution| {

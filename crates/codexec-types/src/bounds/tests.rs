@@ -12,7 +12,7 @@ fn refuses(ask: &Ask, why: &str) {
 }
 
 #[test]
-fn values_and_levels_are_counted_outside_of_texts() {
+fn values_and_levels_inside_strings_are_not_counted() {
     let shape = |text| Shape::of(&json(text));
     assert_eq!(shape("1"), Shape { values: 1, depth: 0 });
     assert_eq!(shape(r#"{"a":[1,2,"[,\"{\\"],"b":{}}"#).depth, 2);
@@ -20,7 +20,7 @@ fn values_and_levels_are_counted_outside_of_texts() {
 }
 
 #[test]
-fn ord_1_what_is_too_large_is_refused_by_its_size_alone() {
+fn ord_1_an_oversized_ask_is_refused_before_it_is_parsed() {
     let tool = |args: String| Ask::Tool {
         server: "s".to_owned(),
         tool: "t".to_owned(),
@@ -46,7 +46,7 @@ fn ord_1_the_weight_of_an_ask_grows_with_its_values() {
 }
 
 #[test]
-fn ord_1_whose_ask_it_is_stands_in_its_first_bytes() {
+fn ord_1_the_id_of_an_oversized_ask_is_read_from_its_first_bytes() {
     let head = br#"{"ask":{"id":417,"ask":{"tool":{"server":"aaaaaaaaaa"#;
     assert!(is_ask(head));
     assert_eq!(id_of_long_ask(head), Some(417));

@@ -20,13 +20,13 @@ fn check(path: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_below_an_allowed_directory_is_allowed() {
+fn subdirectories_of_an_allowed_directory_are_allowed() {
     check("/home/ann/work/project", "ok");
     check("/home/ann/work/project/src", "ok");
 }
 
 #[test]
-fn a_common_beginning_of_the_name_is_not_below() {
+fn a_shared_name_prefix_is_not_a_subdirectory() {
     check("/home/ann/workshop", "not allowed");
     check("/home/ann/work.old", "not allowed");
     check("/home/ann/work/.secrets", "ok");
@@ -34,10 +34,10 @@ fn a_common_beginning_of_the_name_is_not_below() {
 }
 
 #[test]
-fn a_forbidden_directory_is_refused_with_all_its_kin() {
+fn a_forbidden_directory_is_refused_with_its_parents_and_subdirectories() {
     check("/home/ann/work/.secret", "forbidden by /home/ann/work/.secret");
     check("/home/ann/work/.secret/deep", "forbidden by /home/ann/work/.secret");
-    // Above it: who works there sees it.
+    // A parent directory would expose the forbidden one.
     check("/home/ann/work", "forbidden by /home/ann/work/.secret");
     check("/home/ann", "forbidden by /home/ann/work/.secret");
     check("/", "forbidden by /home/ann/work/.secret");

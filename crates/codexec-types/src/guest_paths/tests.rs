@@ -30,7 +30,7 @@ fn check(path: &str, expected: Option<&str>) {
 
 /// THREAT[CFG-8]
 #[test]
-fn cfg_8_every_way_through_a_directory_of_guests_is_seen() {
+fn cfg_8_every_path_through_a_guest_writable_directory_is_detected() {
     let work = Some("/home/ann/work");
     check("/home/ann/work/project/server.js", work);
     check("/srv/x", Some("/srv"));
@@ -46,7 +46,7 @@ fn cfg_8_every_way_through_a_directory_of_guests_is_seen() {
 }
 
 #[test]
-fn what_guests_cannot_reach_or_the_user_trusts_may_be_started() {
+fn paths_that_guests_cannot_reach_or_the_user_trusts_may_be_executed() {
     check("/home/ann/work/trusted/bin/server", None);
     check("/home/ann/work/.secret/tool", None);
     check("/home/ann/work/trusted-not/tool", Some("/home/ann/work"));

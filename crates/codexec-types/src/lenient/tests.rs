@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn what_is_no_character_becomes_the_replacement_character() {
+fn invalid_characters_become_the_replacement_character() {
     for (line, expected) in [
         (br#""plain""#.as_slice(), json!("plain")),
         (br#""\ud83d\ude00""#, json!("😀")),

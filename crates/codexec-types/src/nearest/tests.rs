@@ -10,7 +10,7 @@ fn check(wanted: &str, expected: &[&str]) {
 }
 
 #[test]
-fn slips_and_other_spellings_are_recognised() {
+fn typos_and_other_spellings_are_recognised() {
     check("get_isue", &["get_issue"]);
     check("gte_issue", &["get_issue"]);
     check("getIssue", &["get_issue"]);
@@ -29,7 +29,7 @@ fn words_may_be_in_another_order_or_missing() {
 }
 
 #[test]
-fn what_is_like_none_stays_alone() {
+fn a_name_unlike_all_others_has_no_match() {
     check("zzzzzzzzz", &[]);
     check("", &[]);
     check("___", &[]);

@@ -53,14 +53,14 @@ fn every_refusal_names_the_field_and_what_is_allowed() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_the_policys() {
+fn the_policy_fills_in_what_the_request_leaves_out() {
     let admitted = policy().admit(request("1"), &[]).expect("admitted");
     assert_eq!(admitted.limits(), Limits::DEFAULT);
     assert_eq!(admitted.tools(), &ToolFilter::all());
 }
 
 #[test]
-fn an_empty_list_in_the_request_denies_all() {
+fn an_empty_list_in_the_request_denies_everything() {
     let mut none = request("1");
     none.asked.allowed_tools = Some(vec![]);
     let admitted = policy().admit(none, &[]).expect("admitted");
@@ -130,7 +130,7 @@ fn a_working_dir_has_to_be_allowed() {
 }
 
 #[test]
-fn an_allowed_working_dir_is_admitted_as_it_was_found() {
+fn an_allowed_working_dir_is_admitted_unchanged() {
     let mut policy = with_files();
     for (language, is_writable) in
         [(Language::Python, true), (Language::Bash, false), (Language::Node, true)]
@@ -146,7 +146,7 @@ fn an_allowed_working_dir_is_admitted_as_it_was_found() {
 }
 
 #[test]
-fn what_may_be_learned_of_can_be_more_than_what_may_be_called() {
+fn visible_tools_can_be_more_than_callable_tools() {
     let asked = Asked { allowed_servers: Some(Vec::new()), ..Asked::default() };
     let nothing = Request { asked, ..request("1") };
     let narrow = policy().admit(nothing.clone(), &[]).expect("admitted");
@@ -154,13 +154,13 @@ fn what_may_be_learned_of_can_be_more_than_what_may_be_called() {
     let wide = policy().admit(nothing, &[]).expect("admitted").seeing(ToolFilter::all());
     assert!(wide.seen().allows_server("github"));
     assert!(!wide.tools().allows_server("github"));
-    // Inside of another execution, no more than that one.
+    // Inside another execution, no more than that one.
     let inner = wide.within(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
     assert!(inner.seen().allows_server("time"));
     assert!(!inner.seen().allows_server("github"));
 }
 
-/// What a policy with these grants gives a request with these tools.
+/// Returns the grants that a policy with `may` gives a request with these tools.
 fn granted(may: &[Grant], allowed_tools: Option<&[&str]>) -> Vec<&'static str> {
     let policy = Policy { grants: may.iter().copied().collect(), ..policy() };
     let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
@@ -170,7 +170,7 @@ fn granted(may: &[Grant], allowed_tools: Option<&[&str]>) -> Vec<&'static str> {
 }
 
 #[test]
-fn own_4_a_grant_is_named_and_no_wildcard_gives_one() {
+fn own_4_a_grant_must_be_named_and_no_wildcard_gives_one() {
     for list in [&["*"][..], &["codexec.*"], &["codexec.scripts.*"], &["*.scripts.replace"], &[]] {
         assert_eq!(granted(&[], Some(list)), [""; 0], "{list:?}");
     }
@@ -180,14 +180,14 @@ fn own_4_a_grant_is_named_and_no_wildcard_gives_one() {
     }
     let may = [Grant::AllLogs, Grant::AllSessions];
     assert_eq!(granted(&may, None), ["sessions.all", "logs.all"]);
-    // A request that narrows tools narrows what the settings give, too.
+    // A request that narrows tools also narrows the grants of the settings.
     assert_eq!(granted(&may, Some(&["codexec.*"])), ["sessions.all", "logs.all"]);
     assert_eq!(granted(&may, Some(&["github.*", "codexec.get_script"])), [""; 0]);
     assert_eq!(granted(&may, Some(&["codexec.logs.all"])), ["logs.all"]);
 }
 
 #[test]
-fn own_4_code_that_is_started_by_code_has_the_grants_of_that() {
+fn own_4_nested_code_has_the_grants_of_its_outer_code() {
     let inner = |outer: &[Grant], allowed_tools: Option<&[&str]>| {
         let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
         let asked = Asked { allowed_tools, tool_calls: Some(7), ..Asked::default() };
@@ -202,7 +202,7 @@ fn own_4_code_that_is_started_by_code_has_the_grants_of_that() {
 }
 
 #[test]
-fn every_grant_has_a_name_of_its_own() {
+fn every_grant_has_a_unique_name() {
     for grant in Grant::ALL {
         assert_eq!(Grant::parse(grant.name()), Some(grant));
         assert_eq!([grant].into_iter().collect::<Grants>().iter().collect::<Vec<_>>(), [grant]);

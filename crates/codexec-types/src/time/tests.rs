@@ -6,7 +6,7 @@ fn check(text: &str, written: &str) {
 }
 
 #[test]
-fn moments_are_read_and_written() {
+fn times_are_parsed_and_formatted() {
     check("2026-02-09T14:30:01.123Z", "2026-02-09T14:30:01.123Z");
     check("2026-02-09", "2026-02-09T00:00:00.000Z");
     check("2024-02-29T23:59:59Z", "2024-02-29T23:59:59.000Z");
@@ -19,7 +19,7 @@ fn moments_are_read_and_written() {
 }
 
 #[test]
-fn what_is_no_moment_is_none() {
+fn invalid_times_are_rejected() {
     for text in [
         "",
         "9999-99-99",

@@ -110,7 +110,7 @@ fn cfg_6_what_a_projects_files_name_waits() {
     }
     let mut client = checkout.client();
     let found = client.call("search_tools", &json!({"query": ""})).fine();
-    let note = "[servers that wait for the user's approval: s0, s1, s2, ..; the user runs `codexec \
+    let note = "[servers waiting for the user's approval: s0, s1, s2, ..; the user runs `codexec \
                 servers approve` in this project]";
     assert!(found.ends_with(note), "{found}");
     let waiting = &health(&mut client)["waiting_for_approval"]["servers"];

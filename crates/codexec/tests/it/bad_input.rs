@@ -184,7 +184,7 @@ fn a_working_dir_is_named_whole_and_is_there() {
     };
     for path in ["", "src", "~", "~/x", "."] {
         let expected = format!(
-            "INVALID_ARGS: working_dir: \"{path}\" is not a whole path; write the whole path, from \
+            "INVALID_ARGS: working_dir: \"{path}\" is not an absolute path; write it from \
              `/` on"
         );
         check(path, &expected);
@@ -192,7 +192,7 @@ fn a_working_dir_is_named_whole_and_is_there() {
     check("/a\0b", "INVALID_ARGS: working_dir: \"/a\\u{0}b\" has a NUL character; remove it");
     check(
         "/a/../b",
-        "INVALID_ARGS: working_dir: \"/a/../b\" has `..` in it; write the whole path without",
+        "INVALID_ARGS: working_dir: \"/a/../b\" contains `..`; write the absolute path without it",
     );
     // Nothing is told about what is there: the client was started at home, so nothing is allowed.
     for path in ["/usr", "/nowhere", "/usr/nowhere"] {

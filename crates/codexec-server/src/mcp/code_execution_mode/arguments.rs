@@ -8,20 +8,23 @@ use crate::{App, Wanted};
 
 /// More servers than anybody has.
 const MAX_SERVERS: usize = 1_000;
-/// Those that are named where none is like the one that was written.
-const NAMED: usize = 20;
+/// Maximum number of servers that an error lists.
+const MAX_LISTED: usize = 20;
 
-/// What `run_python` was given, checked.
-pub(super) struct Arguments {
+/// The checked arguments of `run_python`.
+pub(super) struct RunPythonArguments {
     code: String,
-    /// By their own names, whichever they were called by.
+    /// The servers' own names, even if an alias was given.
     pub(super) servers: Vec<String>,
     pub(super) timeout: Duration,
     pub(super) max_timeout: Duration,
 }
 
-impl Arguments {
-    pub(super) fn read(arguments: Map<String, Value>, app: &App) -> Result<Arguments, String> {
+impl RunPythonArguments {
+    pub(super) fn read(
+        arguments: Map<String, Value>,
+        app: &App,
+    ) -> Result<RunPythonArguments, String> {
         let mut fields = Fields::new(arguments);
         let most = app.seeds.bridge.max_timeout.min(app.in_force.policy().max_wall);
         let most = most.as_secs().max(1);
@@ -34,14 +37,14 @@ impl Arguments {
         })();
         let (code, servers, seconds) =
             read.map_err(|error: crate::fields::FieldError| error.to_string())?;
-        let servers = named(servers, &app.gateway.server_names())?;
+        let servers = resolve_servers(servers, &app.gateway.server_names())?;
         let max_timeout = Duration::from_secs(most);
         let timeout = seconds.map_or(app.seeds.bridge.timeout, Duration::from_secs);
-        Ok(Arguments { code, servers, timeout: timeout.min(max_timeout), max_timeout })
+        Ok(RunPythonArguments { code, servers, timeout: timeout.min(max_timeout), max_timeout })
     }
 
-    /// It may call the servers that it names, and learn of all that there are.
-    pub(super) fn wanted(&self) -> Wanted {
+    /// The code may call the named servers, and see all servers.
+    pub(super) fn to_request(&self) -> Wanted {
         let mut wanted = Wanted::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
         wanted.asked = Asked { wall: Some(self.timeout), allowed_servers, ..Asked::default() };
@@ -50,14 +53,14 @@ impl Arguments {
     }
 }
 
-fn named(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String> {
+fn resolve_servers(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String> {
     let count = asked.len();
     if count > MAX_SERVERS {
         return Err(format!("servers: there are {count}; at most {MAX_SERVERS} are allowed"));
     }
     let mut found: Vec<String> = Vec::new();
     for name in asked {
-        let real = real_name(&name, known)?;
+        let real = resolve_server(&name, known)?;
         if !found.contains(&real) {
             found.push(real);
         }
@@ -65,8 +68,8 @@ fn named(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String
     Ok(found)
 }
 
-fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
-    // Our own functions are tools of a server of this name.
+fn resolve_server(name: &str, known: &[ServerName]) -> Result<String, String> {
+    // codexec's own functions are tools of a server with this name.
     if name == "codexec" || known.iter().any(|server| server.as_str() == name) {
         return Ok(name.to_owned());
     }
@@ -84,7 +87,7 @@ fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
             Err(format!("servers: there is no server {shown:?}; none is configured"))
         }
         ([], []) => {
-            let some = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+            let some = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
             Err(format!("servers: there is no server {shown:?}; there are {some}"))
         }
         ([], near) => {
@@ -93,7 +96,7 @@ fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
         }
         (several, _) => {
             let several = several.join(", ");
-            Err(format!("servers: several go by {shown:?}: {several}; say which"))
+            Err(format!("servers: {shown:?} is ambiguous: {several}; write one of these"))
         }
     }
 }

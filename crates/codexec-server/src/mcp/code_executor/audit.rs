@@ -1,4 +1,4 @@
-//! One line about an execution, for those who keep such a file.
+//! The audit log line of an execution.
 
 use std::time::SystemTime;
 
@@ -7,24 +7,24 @@ use codexec_types::{Language, rfc3339};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::calls::Calls;
-use super::result::error;
+use super::calls::CallSummaries;
+use super::result::error_text;
 use crate::{App, Client, Execution, Wanted};
 
 const MAX_ERROR_CHARS: usize = 1_000;
 
-/// What is said of the code: never the code itself.
-pub(super) struct About {
+/// The code's properties for the log: never the code itself.
+pub(super) struct CodeInfo {
     language: Language,
     code_hash: String,
     code_length: usize,
     allowed_tools: Vec<String>,
 }
 
-impl About {
-    pub(super) fn of(wanted: &Wanted, allowed_tools: Vec<String>) -> About {
+impl CodeInfo {
+    pub(super) fn of(wanted: &Wanted, allowed_tools: Vec<String>) -> CodeInfo {
         let digest = Sha256::digest(wanted.code.as_bytes());
-        About {
+        CodeInfo {
             language: wanted.language,
             code_hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             code_length: wanted.code.chars().count(),
@@ -33,14 +33,14 @@ impl About {
     }
 }
 
-pub(super) async fn executed(
+pub(super) async fn log_execution(
     app: &App,
-    about: &About,
+    about: &CodeInfo,
     execution: &Execution,
-    calls: &Calls,
+    calls: &CallSummaries,
     client: &Client,
 ) {
-    let error = execution.outcome.code().map(|_| error(execution, app.budget));
+    let error = execution.outcome.code().map(|_| error_text(execution, app.budget));
     let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
     let line = json!({
         "timestamp": rfc3339(SystemTime::now()),

@@ -5,15 +5,15 @@ use codexec_types::rfc3339;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::refusal::Refusal;
+use super::refusal::ExecutorRefusal;
 use crate::App;
 use crate::fields::Fields;
 
-pub(super) async fn result(
+pub(super) async fn report(
     app: &App,
     arguments: Map<String, Value>,
     started: Instant,
-) -> Result<CallToolResult, Refusal> {
+) -> Result<CallToolResult, ExecutorRefusal> {
     Fields::new(arguments).finish()?;
     let is_sandboxed = app.workers.posture().await.is_ok();
     let is_stored = app.records.store().await.is_ok();

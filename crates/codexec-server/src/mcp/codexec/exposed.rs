@@ -1,4 +1,4 @@
-//! Scripts that are tools of their own.
+//! Scripts that are exposed as tools.
 
 use codexec_scripts::Meta;
 use rmcp::model::{Tool, ToolAnnotations};
@@ -7,12 +7,12 @@ use serde_json::json;
 use super::super::tool::tool;
 
 const PREFIX: &str = "script_";
-/// What clients take as a tool's name.
+/// Maximum length of a tool name that clients accept.
 const MAX_NAME_BYTES: usize = 64;
 /// As many as an agent can look through.
 const MAX_TOOLS: usize = 50;
 
-/// With the parameters that each was saved with as its arguments.
+/// Returns the tools, each with the parameters of its script as arguments.
 pub(in crate::mcp) fn tools(scripts: &[Meta]) -> Vec<Tool> {
     let tools = scripts.iter().take(MAX_TOOLS).map(|meta| {
         let parameters = meta.parameters.clone().unwrap_or_else(|| json!({"type": "object"}));
@@ -22,11 +22,11 @@ pub(in crate::mcp) fn tools(scripts: &[Meta]) -> Vec<Tool> {
     tools.collect()
 }
 
-pub(in crate::mcp) fn is_one(name: &str) -> bool {
+pub(in crate::mcp) fn is_tool(name: &str) -> bool {
     name.starts_with(PREFIX)
 }
 
-/// The one that a client calls by this name.
+/// Finds the script with this tool name.
 pub(super) fn find<'a>(scripts: &'a [Meta], name: &str) -> Option<&'a Meta> {
     scripts.iter().take(MAX_TOOLS).find(|meta| tool_name(meta) == name)
 }

@@ -55,7 +55,7 @@ fn mistakes_are_told_in_words_of_options() {
         ),
         (
             &["logs", "--since", "soon"],
-            "--since: \"soon\" is no moment; write it like 2026-02-09 or 2026-02-09T14:30:00Z",
+            "--since: \"soon\" is not a valid time; write it like 2026-02-09 or 2026-02-09T14:30:00Z",
         ),
         (&["scripts", "save", "x", "-f", "a.txt"], "--language: a.txt does not tell it; name one"),
         (

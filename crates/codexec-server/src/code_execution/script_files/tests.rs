@@ -2,7 +2,7 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-fn said(folder: &Path, name: &str) -> String {
+fn describe(folder: &Path, name: &str) -> String {
     match find(folder, name) {
         Ok(Some(stored)) => format!("{} {}", stored.language, stored.code.len()),
         Ok(None) => "nothing".to_owned(),
@@ -11,10 +11,10 @@ fn said(folder: &Path, name: &str) -> String {
 }
 
 #[test]
-fn a_name_stands_for_one_plain_file() {
+fn a_name_refers_to_one_regular_file() {
     let home = tempfile::tempdir().expect("a directory");
     let folder = home.path().join("scripts");
-    assert_eq!(said(&folder, "a"), "nothing");
+    assert_eq!(describe(&folder, "a"), "nothing");
     std::fs::create_dir(&folder).expect("made");
     let write =
         |file: &str, bytes: &[u8]| std::fs::write(folder.join(file), bytes).expect("written");
@@ -31,10 +31,10 @@ fn a_name_stands_for_one_plain_file() {
     symlink(folder.join("a.js"), folder.join("link.js")).expect("linked");
     nix::unistd::mkfifo(&folder.join("pipe.js"), Mode::S_IRWXU).expect("made");
 
-    assert_eq!(said(&folder, "a"), "javascript 1");
-    assert_eq!(said(&folder, "b"), "typescript 2");
-    assert_eq!(said(&folder, "most"), "javascript 262144");
-    assert_eq!(said(&folder, "other"), "nothing");
+    assert_eq!(describe(&folder, "a"), "javascript 1");
+    assert_eq!(describe(&folder, "b"), "typescript 2");
+    assert_eq!(describe(&folder, "most"), "javascript 262144");
+    assert_eq!(describe(&folder, "other"), "nothing");
     let unusable = [
         ("more", "it has more than 262144 bytes"),
         ("both", "both both.js and both.ts are there, so it is ambiguous; remove one"),
@@ -45,7 +45,7 @@ fn a_name_stands_for_one_plain_file() {
         ("pipe", "it is not a regular file"),
     ];
     for (name, problem) in unusable {
-        assert_eq!(said(&folder, name), format!("SCRIPT_UNUSABLE: script {name:?}: {problem}"));
+        assert_eq!(describe(&folder, name), format!("SCRIPT_UNUSABLE: script {name:?}: {problem}"));
     }
 }
 
@@ -63,7 +63,7 @@ fn names_are_never_paths() {
 }
 
 #[test]
-fn lists_are_in_order_and_bounded() {
+fn lists_are_sorted_and_limited() {
     let folder = tempfile::tempdir().expect("a directory");
     for file in ["b.js", "a.ts", "c.js", "d e.js", "x.py", ".js"] {
         std::fs::write(folder.path().join(file), "1").expect("written");

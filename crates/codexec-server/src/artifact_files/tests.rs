@@ -7,7 +7,7 @@ struct Folder {
     path: PathBuf,
 }
 
-/// `a.txt`, `sub/b.txt`, links to a file outside, and a secret beside the folder.
+/// A folder with `a.txt`, `sub/b.txt` and links to files outside, and a secret next to it.
 fn folder() -> Folder {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("exec_1");
@@ -37,7 +37,7 @@ fn files_are_read_by_their_names() {
 }
 
 #[test]
-fn nothing_else_is_read() {
+fn other_names_are_missing() {
     let missing = "there is no such file";
     check(&[], missing);
     for names in [
@@ -64,24 +64,24 @@ fn nothing_else_is_read() {
 }
 
 #[test]
-fn no_link_is_followed_wherever_it_leads() {
+fn no_symlink_is_followed() {
     for names in [&["link"][..], &["etc", "hostname"], &["etc"], &["inside", "b.txt"]] {
         check(names, "there is no such file");
     }
-    // Nor is the folder itself one.
+    // The folder itself must not be a link either.
     let folder = folder();
     let linked = folder.path.with_file_name("exec_2");
     symlink(&folder.path, &linked).expect("made");
-    assert!(matches!(read(&linked, &["a.txt"]), Err(KeptError::Missing)));
+    assert!(matches!(read(&linked, &["a.txt"]), Err(ArtifactError::Missing)));
 }
 
 #[test]
-fn what_is_no_file_does_not_keep_us_waiting() {
+fn opening_a_fifo_or_socket_does_not_block() {
     let folder = folder();
     nix::unistd::mkfifo(&folder.path.join("pipe"), Mode::S_IRUSR | Mode::S_IWUSR).expect("made");
-    assert!(matches!(read(&folder.path, &["pipe"]), Err(KeptError::Missing)));
+    assert!(matches!(read(&folder.path, &["pipe"]), Err(ArtifactError::Missing)));
     let socket = std::os::unix::net::UnixListener::bind(folder.path.join("socket"));
-    assert!(matches!(read(&folder.path, &["socket"]), Err(KeptError::Missing)));
+    assert!(matches!(read(&folder.path, &["socket"]), Err(ArtifactError::Missing)));
     drop(socket);
 }
 
@@ -99,7 +99,7 @@ fn a_long_file_is_refused_with_its_length() {
 #[test]
 fn the_list_has_the_files_and_no_links() {
     let folder = folder();
-    let file = |path: &str, bytes| Kept { path: path.into(), bytes };
+    let file = |path: &str, bytes| ArtifactFile { path: path.into(), bytes };
     assert_eq!(list(&folder.path), [file("a.txt", 1), file("sub/b.txt", 2)]);
     assert_eq!(list(&folder.path.join("nowhere")), []);
     for n in 0..1_200 {

@@ -1,24 +1,24 @@
 use std::fmt::Write as _;
 
-/// How much of a name is shown, and how much of that is its end.
-const NAME_CHARS: usize = 120;
+/// Maximum length of a name, and how much of that is its end.
+const MAX_NAME_CHARS: usize = 120;
 const TAIL_CHARS: usize = 40;
 
-/// A name that somebody we do not trust has chosen, on one line: what cannot be seen or turns the
-/// text around is written as an escape, and a long one loses its middle.
-pub(crate) fn plain(name: &str) -> String {
-    let (whole, is_whole) = joined(name.chars(), NAME_CHARS);
-    if is_whole {
+/// Formats an untrusted name on one line: invisible characters and those that reorder text are
+/// escaped, and a long name loses its middle.
+pub(crate) fn escape_name(name: &str) -> String {
+    let (whole, is_complete) = escape_up_to(name.chars(), MAX_NAME_CHARS);
+    if is_complete {
         return whole.concat();
     }
-    let (head, _) = joined(name.chars(), NAME_CHARS - TAIL_CHARS);
-    let (mut tail, _) = joined(name.chars().rev(), TAIL_CHARS);
+    let (head, _) = escape_up_to(name.chars(), MAX_NAME_CHARS - TAIL_CHARS);
+    let (mut tail, _) = escape_up_to(name.chars().rev(), TAIL_CHARS);
     tail.reverse();
     format!("{}…{}", head.concat(), tail.concat())
 }
 
-/// The same JSON, with what cannot be seen written as escapes: outside of strings there is none.
-pub(crate) fn plain_json(json: &str) -> String {
+/// Escapes invisible characters in a JSON text. They only occur inside strings.
+pub(crate) fn escape_json(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
         if c.is_control() || is_invisible(c) {
@@ -32,12 +32,12 @@ pub(crate) fn plain_json(json: &str) -> String {
     text
 }
 
-/// As many of them as fit, written out, and whether that is all.
-fn joined(chars: impl Iterator<Item = char>, max: usize) -> (Vec<String>, bool) {
+/// Escapes as many characters as fit, and tells if that is all of them.
+fn escape_up_to(chars: impl Iterator<Item = char>, max: usize) -> (Vec<String>, bool) {
     let mut parts = Vec::new();
     let mut left = max;
     for c in chars {
-        let part = written(c);
+        let part = escape_char(c);
         match left.checked_sub(part.chars().count()) {
             Some(fewer) => left = fewer,
             None => return (parts, false),
@@ -47,7 +47,7 @@ fn joined(chars: impl Iterator<Item = char>, max: usize) -> (Vec<String>, bool) 
     (parts, true)
 }
 
-fn written(c: char) -> String {
+fn escape_char(c: char) -> String {
     match c {
         '\n' | '\r' | '\t' | '\\' => c.escape_default().to_string(),
         c if c.is_control() || is_invisible(c) => c.escape_unicode().to_string(),
@@ -55,8 +55,7 @@ fn written(c: char) -> String {
     }
 }
 
-/// Characters without a width, those that turn the direction, and spaces that are not the usual
-/// one.
+/// True for zero-width characters, those that change the direction, and unusual spaces.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

@@ -2,18 +2,18 @@ use super::*;
 
 #[track_caller]
 fn check(name: &str, expected: &str) {
-    assert_eq!(plain(name), expected);
+    assert_eq!(escape_name(name), expected);
 }
 
 #[test]
-fn usual_names_stay_as_they_are() {
+fn usual_names_are_unchanged() {
     for name in ["plot.png", "sub/Ünïcode 数据.csv", "a b (1).txt", "\u{1f600}.txt", ""] {
         check(name, name);
     }
 }
 
 #[test]
-fn what_cannot_be_seen_is_written_out() {
+fn invisible_characters_are_escaped() {
     check("a\n[limits]\nb", "a\\n[limits]\\nb");
     check("a\r\t\0\u{1b}[2K", "a\\r\\t\\u{0}\\u{1b}[2K");
     check("invoice\u{202e}gpj.exe", "invoice\\u{202e}gpj.exe");
@@ -27,17 +27,17 @@ fn what_cannot_be_seen_is_written_out() {
 #[test]
 fn a_long_name_keeps_its_ends() {
     let name = format!("{}{}", "x".repeat(500), ".tar.gz");
-    let shown = plain(&name);
+    let shown = escape_name(&name);
     assert_eq!(shown.chars().count(), 121);
     assert!(shown.starts_with("xxxx") && shown.ends_with(".tar.gz"), "{shown}");
-    // However much each character takes when it is written out.
-    assert!(plain(&"\u{e0041}".repeat(5_000)).chars().count() <= 121);
+    // However long each character is when escaped.
+    assert!(escape_name(&"\u{e0041}".repeat(5_000)).chars().count() <= 121);
 }
 
 #[test]
-fn json_says_the_same_without_what_cannot_be_seen() {
+fn escaped_json_has_the_same_value() {
     let value = serde_json::json!({"a\u{202e}b": ["\u{e0041}\u{7f}\n\\", "ä😀"]});
-    let text = plain_json(&value.to_string());
+    let text = escape_json(&value.to_string());
     assert_eq!(text, r#"{"a\u202eb":["\udb40\udc41\u007f\n\\","ä😀"]}"#);
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("json"), value);
 }

@@ -1,21 +1,21 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What a file's name says about what is in it.
+/// The media type that a file's extension indicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
-    /// `None` where the name says nothing.
+pub(super) struct MediaType {
+    /// `None` for an unknown extension.
     pub(super) mime: Option<&'static str>,
     pub(super) may_be_text: bool,
 }
 
-impl Default for Kind {
-    fn default() -> Kind {
-        Kind { mime: None, may_be_text: true }
+impl Default for MediaType {
+    fn default() -> MediaType {
+        MediaType { mime: None, may_be_text: true }
     }
 }
 
-pub(super) fn of(name: &OsStr) -> Kind {
+pub(super) fn from_name(name: &OsStr) -> MediaType {
     let ending = Path::new(name).extension().and_then(OsStr::to_str).unwrap_or_default();
     let (mime, may_be_text) = match ending.to_ascii_lowercase().as_str() {
         "png" => ("image/png", false),
@@ -37,7 +37,7 @@ pub(super) fn of(name: &OsStr) -> Kind {
         "css" => ("text/css", true),
         "js" | "mjs" => ("text/javascript", true),
         "txt" | "log" | "py" | "sh" | "ts" | "toml" | "yaml" | "yml" => ("text/plain", true),
-        _ => return Kind::default(),
+        _ => return MediaType::default(),
     };
-    Kind { mime: Some(mime), may_be_text }
+    MediaType { mime: Some(mime), may_be_text }
 }

@@ -3,38 +3,37 @@ use std::sync::Arc;
 
 use codexec_types::{Asked, Files, Json, Language, Policy, Request};
 
-use crate::discovery::Discovery;
+use crate::discovery::DiscoveryRules;
 use crate::sessions::{Replay, Session};
-use crate::working_dir::{DirError, find};
+use crate::working_dir::{DirError, resolve_dir};
 
-/// Code that somebody wants to run, as an edge has read it. Nothing in it has been checked, and
-/// nothing looked up.
+/// A request to run code, as an edge has parsed it. Nothing in it has been checked or looked up.
 #[derive(Clone)]
 pub struct Wanted {
     pub language: Language,
     pub code: String,
     pub input: Json,
-    /// As a program's arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// A directory of the user's to work in, as it was written.
+    /// One of the user's directories to work in, as the client wrote it.
     pub working_dir: Option<PathBuf>,
     pub asked: Asked,
-    /// Whether it may learn of more tools than it may call.
+    /// True if the code can see more tools than it may call.
     pub(crate) sees_all: bool,
-    /// How the code learns of tools, if that is more than what it may call.
-    pub(crate) discovery: Option<Arc<Discovery>>,
-    /// The directories that this toolset opens, in place of the policy's.
+    /// The discovery rules, if the code can see more tools than it may call.
+    pub(crate) discovery: Option<Arc<DiscoveryRules>>,
+    /// The directories that this toolset allows, instead of the policy's.
     pub(crate) files: Option<Files>,
-    /// Where it runs, if not in a worker of its own.
+    /// The session to run in, or `None` for a worker of its own.
     pub(crate) session: Option<Arc<Session>>,
-    /// The saved script that it is, and which version.
+    /// The name and version of the saved script that this is.
     pub(crate) script: Option<(String, u32)>,
-    /// Answers from the record, for a cell that runs again.
+    /// Recorded answers, for a cell that is replayed.
     pub(crate) replayed: Option<Arc<Replay>>,
 }
 
 impl Wanted {
-    /// Code for a worker of its own.
+    /// Creates a request for a worker of its own.
     pub fn new(language: Language, code: String) -> Wanted {
         Wanted {
             language,
@@ -52,7 +51,7 @@ impl Wanted {
         }
     }
 
-    /// The policy, with the directories of this request.
+    /// Returns the policy with the directories of this request.
     pub(crate) fn policy(&mut self, policy: Arc<Policy>) -> Arc<Policy> {
         match self.files.take() {
             Some(files) => Arc::new(Policy { files, ..Policy::clone(&policy) }),
@@ -60,11 +59,11 @@ impl Wanted {
         }
     }
 
-    /// The one look at the disk that a request takes.
-    pub(crate) async fn found(self, files: &Files) -> Result<Request, DirError> {
+    /// Resolves the working directory. This is the only disk access of a request.
+    pub(crate) async fn resolve(self, files: &Files) -> Result<Request, DirError> {
         let Wanted { language, code, input, args, working_dir, asked, .. } = self;
         let working_dir = match working_dir {
-            Some(path) => Some(find(path, files).await?),
+            Some(path) => Some(resolve_dir(path, files).await?),
             None => None,
         };
         Ok(Request { language, code, input, args, working_dir, asked })

@@ -1,5 +1,5 @@
-//! The files that executions left, in folders that nobody but us writes. Names in them come from
-//! guests, and paths to them from clients: neither is believed.
+//! Artifact files of executions, in folders that only codexec writes to. File names come from
+//! guests and paths from clients, so neither is trusted.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -10,14 +10,14 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 
-/// The longest file that is read out.
+/// Maximum length of a file that is read.
 pub(crate) const MAX_BYTES: u64 = 8 << 20;
-/// How many files a list has.
+/// Maximum number of files in a list.
 const MAX_FILES: usize = 1_000;
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeptError {
+pub(crate) enum ArtifactError {
     #[error("there is no such file")]
     Missing,
     #[error("it has {bytes} bytes; at most {MAX_BYTES} are read")]
@@ -26,40 +26,40 @@ pub(crate) enum KeptError {
     Unreadable(#[source] io::Error),
 }
 
-/// A file below the folder: its path from there, and its length.
+/// A file below the folder: its relative path, and its length.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ArtifactFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
 }
 
-/// One file, by the names of the directories to it and its own. No link is followed on the way.
-pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>, KeptError> {
-    let (name, directories) = names.split_last().ok_or(KeptError::Missing)?;
+/// Reads one file, given the names of its directories and its own. No symlink is followed.
+pub(crate) fn read(folder: &Path, names: &[impl AsRef<Path>]) -> Result<Vec<u8>, ArtifactError> {
+    let (name, directories) = names.split_last().ok_or(ArtifactError::Missing)?;
     let none = Mode::empty();
     let directory = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_PATH;
-    let mut at: OwnedFd = open(folder, directory, none).map_err(failed)?;
+    let mut at: OwnedFd = open(folder, directory, none).map_err(from_errno)?;
     for name in directories {
-        at = openat(&at, checked(name.as_ref())?, directory, none).map_err(failed)?;
+        at = openat(&at, check_name(name.as_ref())?, directory, none).map_err(from_errno)?;
     }
-    // What is no regular file must not keep us waiting before we can see that.
+    // O_NONBLOCK: opening a FIFO or device must not block before its type is known.
     let file = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
-    let file = File::from(openat(&at, checked(name.as_ref())?, file, none).map_err(failed)?);
-    let about = file.metadata().map_err(KeptError::Unreadable)?;
+    let file = File::from(openat(&at, check_name(name.as_ref())?, file, none).map_err(from_errno)?);
+    let about = file.metadata().map_err(ArtifactError::Unreadable)?;
     if !about.is_file() {
-        return Err(KeptError::Missing);
+        return Err(ArtifactError::Missing);
     }
     let bytes = about.len();
     if bytes > MAX_BYTES {
-        return Err(KeptError::TooLong { bytes });
+        return Err(ArtifactError::TooLong { bytes });
     }
     let mut content = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut content).map_err(KeptError::Unreadable)?;
+    file.take(MAX_BYTES).read_to_end(&mut content).map_err(ArtifactError::Unreadable)?;
     Ok(content)
 }
 
-/// What is kept, in order. A folder that is not there keeps nothing.
-pub(crate) fn list(folder: &Path) -> Vec<Kept> {
+/// Lists the files, sorted. A missing folder has none.
+pub(crate) fn list(folder: &Path) -> Vec<ArtifactFile> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(below) = folders.pop() {
@@ -69,14 +69,14 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
                 break;
             }
             let path = below.join(entry.file_name());
-            // Of the entry itself: links are not followed.
+            // The type of the entry itself: symlinks are not followed.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && path.components().count() < MAX_DEPTH => {
                     folders.push(path);
                 }
                 Ok(kind) if kind.is_file() => {
                     let bytes = entry.metadata().map_or(0, |about| about.len());
-                    found.push(Kept { path, bytes });
+                    found.push(ArtifactFile { path, bytes });
                 }
                 Ok(_) | Err(_) => {}
             }
@@ -86,25 +86,25 @@ pub(crate) fn list(folder: &Path) -> Vec<Kept> {
     found
 }
 
-/// One name and nothing else: not empty, not `.` or `..`, without `/`.
-fn checked(name: &Path) -> Result<&Path, KeptError> {
+/// Accepts a single name: not empty, not `.` or `..`, without `/`.
+fn check_name(name: &Path) -> Result<&Path, ArtifactError> {
     let mut components = name.components();
     match (components.next(), components.next()) {
         (Some(std::path::Component::Normal(only)), None) if only == name.as_os_str() => Ok(name),
-        _ => Err(KeptError::Missing),
+        _ => Err(ArtifactError::Missing),
     }
 }
 
-/// What is not there, and what stands in the way of our rules, is told alike.
-fn failed(errno: Errno) -> KeptError {
+/// Reports files that break the rules as missing.
+fn from_errno(errno: Errno) -> ArtifactError {
     match errno {
         Errno::ENOENT
         | Errno::ELOOP
         | Errno::ENOTDIR
         | Errno::ENAMETOOLONG
         | Errno::EINVAL
-        | Errno::ENXIO => KeptError::Missing,
-        other => KeptError::Unreadable(other.into()),
+        | Errno::ENXIO => ArtifactError::Missing,
+        other => ArtifactError::Unreadable(other.into()),
     }
 }
 

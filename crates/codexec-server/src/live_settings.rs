@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use codexec_types::{Policy, ToolFilter};
 
-/// What holds now. The files that name servers may change while we run; nothing else does.
+/// The current policy and the state of the server files, which may change while the server runs.
 pub struct InForce {
     policy: Mutex<Arc<Policy>>,
     problems: Mutex<Vec<String>>,
@@ -22,14 +22,14 @@ impl InForce {
         self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The same tools as before, read against the servers that there are now.
+    /// Replaces the tool filter, after its patterns were parsed with the current servers' names.
     pub fn set_tools(&self, tools: ToolFilter) {
         let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Policy { tools, ..Policy::clone(&policy) };
         *policy = Arc::new(now);
     }
 
-    /// What is wrong with the files that name servers, in sentences.
+    /// Returns the problems of the files that configure servers, as sentences.
     pub fn problems(&self) -> Vec<String> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -38,7 +38,7 @@ impl InForce {
         *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
     }
 
-    /// The names of servers that wait for the user's approval.
+    /// Returns the names of servers that are waiting for the user's approval.
     pub fn waiting(&self) -> Vec<String> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -47,7 +47,7 @@ impl InForce {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// The same in one line for an agent, if any waits.
+    /// Returns the same as one line for an agent, if there are any.
     pub(crate) fn waiting_note(&self) -> Option<String> {
         const NAMED: usize = 3;
         let names = self.waiting();
@@ -55,7 +55,7 @@ impl InForce {
         let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| {
             format!(
-                "servers that wait for the user's approval: {shown}{more}; the user runs `codexec \
+                "servers waiting for the user's approval: {shown}{more}; the user runs `codexec \
                  servers approve` in this project"
             )
         })

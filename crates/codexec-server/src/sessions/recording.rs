@@ -1,4 +1,4 @@
-//! What is needed to run a session's cells again: their code, and what they were answered.
+//! Records of a session's cells, for replay: their code, and the answers they got.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 use super::lock;
 use crate::SnapshotError;
 
-/// No session's record is longer.
+/// Maximum length of a session's recording.
 pub(crate) const MAX_RECORD_BYTES: usize = 16 << 20;
-/// What an answer costs beside its texts.
+/// Cost of an answer, in addition to its texts.
 const ANSWER_BYTES: usize = 128;
 
-/// A cell that succeeded, with everything it was answered, in the order of asking.
+/// A cell that succeeded, with all answers it got, in the order of the asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recorded {
     pub code: String,
     pub input: Json,
     pub args: Vec<String>,
     answers: Vec<(Ask, Result<Json, CallError>)>,
-    /// Of code, input and answers, also where they were too many to be kept.
+    /// Length of code, input and answers, including answers that were dropped.
     #[serde(skip)]
     bytes: usize,
 }
 
-/// A cell that runs again, answered from the record and from nowhere else.
+/// A cell that is replayed. Its asks are answered only from the record.
 pub(crate) struct Replay {
     pub(crate) recorded: Recorded,
-    /// Which answers were given again.
+    /// Indexes of the answers that were used again.
     used: Mutex<HashSet<usize>>,
 }
 
-/// What a session has kept up to now.
+/// The recorded cells of a session.
 #[derive(Default)]
 pub(super) struct Recording {
     cells: Vec<Arc<Recorded>>,
@@ -46,8 +46,10 @@ impl Recorded {
         Recorded { code, input, args, answers: Vec::new(), bytes }
     }
 
-    /// THREAT[ORD-4]: what a cell was answered is counted while it runs. With too much of it the
-    /// cell cannot be run again, and nothing of it is held.
+    /// Adds an answer.
+    ///
+    /// THREAT[ORD-4]: answers are counted while the cell runs. With too many of them the cell
+    /// cannot be replayed, and none are kept.
     pub(crate) fn push(&mut self, ask: Ask, result: Result<Json, CallError>) {
         let answer = match &result {
             Ok(json) => json.text().len(),
@@ -75,14 +77,15 @@ impl Replay {
         Replay { recorded, used: Mutex::default() }
     }
 
-    /// What this was answered then: each answer once, the same questions in the same order.
+    /// Returns the recorded answer to an ask. Each answer is used once; equal asks get theirs in
+    /// order.
     pub(crate) fn answer(&self, ask: &Ask) -> Result<Json, CallError> {
         let mut used = lock(&self.used);
         let mut asked = self.recorded.answers.iter().enumerate();
         let found = asked.find(|(at, (then, _))| then == ask && !used.contains(at));
         let Some((at, (_, result))) = found else {
-            let message = "this was not asked when the session was recorded, and what runs again \
-                           reaches no server; open a new session instead";
+            let message = "this was not asked when the session was recorded, and a replay reaches no \
+                           server; open a new session instead";
             return Err(CallError::new(CallCode::UpstreamError, message));
         };
         used.insert(at);
@@ -93,7 +96,7 @@ impl Replay {
 impl Recording {
     pub(super) fn push(&mut self, cell: Recorded) {
         self.bytes = self.bytes.saturating_add(cell.bytes());
-        // Without one of them the others are worth nothing.
+        // Without one cell, the others cannot be replayed.
         if self.bytes > MAX_RECORD_BYTES {
             self.cells = Vec::new();
         } else {
@@ -119,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn ord_4_a_cell_that_was_answered_too_much_holds_nothing_and_ends_the_recording() {
+    fn ord_4_a_cell_with_too_many_answers_keeps_none_and_ends_the_recording() {
         let mut cell = Recorded::new("1".to_owned(), Json::null(), Vec::new());
         let answer = Json::from_value(&"x".repeat(1 << 20).into());
         for _ in 0..64 {
@@ -138,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_is_given_once_and_in_order() {
+    fn each_answer_is_used_once_and_in_order() {
         let mut cell = Recorded::new(String::new(), Json::null(), Vec::new());
         for number in 0..3 {
             cell.push(ask(), Ok(Json::from_value(&number.into())));

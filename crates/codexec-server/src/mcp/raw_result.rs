@@ -1,4 +1,4 @@
-//! A way past the SDK's types for what an upstream sent: they know only some of its fields.
+//! Bypasses the SDK's types for results of upstreams, because they do not know all fields.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +14,14 @@ use serde_json::Value;
 use super::Server;
 
 /// The server as the SDK's loop sees it. Every request passes the SDK's own checks.
-pub(super) struct Edge(pub(super) Server);
+pub(super) struct RawServer(pub(super) Server);
 
-/// Where a handler leaves the result that goes out instead of the one it returns.
+/// A raw result that a handler sets, to be sent instead of the one it returns.
 #[derive(Clone, Default)]
-struct Instead(Arc<Mutex<Option<Value>>>);
+struct RawResult(Arc<Mutex<Option<Value>>>);
 
-/// The result of this request, as it is. Only the mark of the era is ours.
-pub(super) fn instead(context: &RequestContext<RoleServer>, mut result: Value) {
+/// Sets the raw result of this request. Only `resultType` is adapted to the protocol version.
+pub(super) fn replace_result(context: &RequestContext<RoleServer>, mut result: Value) {
     if let Some(object) = result.as_object_mut() {
         match (is_modern(context), object.contains_key("resultType")) {
             (true, false) => drop(object.insert("resultType".to_owned(), "complete".into())),
@@ -29,32 +29,32 @@ pub(super) fn instead(context: &RequestContext<RoleServer>, mut result: Value) {
             (true, true) | (false, false) => {}
         }
     }
-    leave(&context.extensions, result);
+    set_raw_result(&context.extensions, result);
 }
 
-/// Whether the request is of the era without a handshake.
+/// True if the request is of a protocol version without a handshake.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
-    // ISO dates compare as texts.
+    // ISO dates can be compared as strings.
     version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
-fn leave(extensions: &Extensions, result: Value) {
-    if let Some(Instead(place)) = extensions.get() {
-        *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+fn set_raw_result(extensions: &Extensions, result: Value) {
+    if let Some(RawResult(slot)) = extensions.get() {
+        *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 }
 
-impl Service<RoleServer> for Edge {
+impl Service<RoleServer> for RawServer {
     async fn handle_request(
         &self,
         request: ClientRequest,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ServerResult, ErrorData> {
-        let instead = Instead::default();
-        context.extensions.insert(instead.clone());
+        let raw_result = RawResult::default();
+        context.extensions.insert(raw_result.clone());
         let result = Service::handle_request(&self.0, request, context).await?;
-        let raw = instead.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let raw = raw_result.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         Ok(raw.map_or(result, |raw| ServerResult::CustomResult(CustomResult(raw))))
     }
 

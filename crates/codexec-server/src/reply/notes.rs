@@ -1,24 +1,24 @@
-//! What an execution left behind: files, limits it met, pictures that were too many.
+//! Notes about an execution: its files, limits that it reached, images that were left out.
 
 use codexec_types::{Changes, Outcome};
 
-use super::ending::limit_text;
+use super::ending::describe_limit;
 use super::resource_uri;
 use crate::Execution;
-use crate::plain::plain;
+use crate::escaped_text::escape_name;
 
-/// The rest is where the last line says.
+/// The last line says where the rest is.
 const MAX_LINES: usize = 20;
-/// Files that are not where the code put them are told even when there are many others.
+/// Minimum number of lines for files that were not written, even if there are many others.
 const NOT_WRITTEN_LINES: usize = 5;
 
-/// Empty, or sections with a heading each.
-pub(crate) fn text(execution: &Execution) -> String {
+/// Formats the notes: empty, or sections with a heading each.
+pub(crate) fn render(execution: &Execution) -> String {
     let mut lines = artifacts(&execution.changes, &resource_uri(execution));
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
         for limit in &execution.limits_met {
-            lines.push(format!("{}: {}", limit.code(), limit_text(*limit, execution.limits)));
+            lines.push(format!("{}: {}", limit.code(), describe_limit(*limit, execution.limits)));
         }
     }
     lines.extend(session(execution));
@@ -32,7 +32,7 @@ pub(crate) fn text(execution: &Execution) -> String {
     lines.join("\n")
 }
 
-/// What became of a session whose code did not run to its end.
+/// Tells the state of a session whose code did not run to its end.
 fn session(execution: &Execution) -> Vec<String> {
     let was_interrupted = matches!(execution.outcome, Outcome::Stopped(_) | Outcome::Cancelled);
     let said = match execution.session_ended {
@@ -49,7 +49,7 @@ fn session(execution: &Execution) -> Vec<String> {
     vec!["[session]".to_owned(), said]
 }
 
-/// What is said beside pictures when nothing else is.
+/// Returns the text for a reply that has nothing but images.
 pub(super) fn image_count(execution: &Execution) -> String {
     match execution.images.shown.len() {
         1 => "[1 image]".to_owned(),
@@ -63,7 +63,7 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
     }
     let sized = |verb: &'static str| {
         move |file: &codexec_types::Artifact| {
-            format!("{verb} {} ({} bytes)", plain(&file.path), grouped(file.bytes))
+            format!("{verb} {} ({} bytes)", escape_name(&file.path), group_digits(file.bytes))
         }
     };
     let files = changes
@@ -71,34 +71,35 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
         .iter()
         .map(sized("created"))
         .chain(changes.modified.iter().map(sized("modified")))
-        .chain(changes.deleted.iter().map(|file| format!("deleted {}", plain(&file.path))));
-    let told = |verb: &'static str| {
+        .chain(changes.deleted.iter().map(|file| format!("deleted {}", escape_name(&file.path))));
+    let described = |verb: &'static str| {
         move |file: &codexec_types::NotWritten| {
-            format!("{verb} {}: {}", plain(&file.path), plain(&file.reason))
+            format!("{verb} {}: {}", escape_name(&file.path), escape_name(&file.reason))
         }
     };
     let not_written = changes
         .conflicts
         .iter()
-        .map(told("conflict"))
-        .chain(changes.held_back.iter().map(told("held back")));
+        .map(described("conflict"))
+        .chain(changes.held_back.iter().map(described("held back")));
     let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
     let other_count = changes.conflicts.len() + changes.held_back.len();
-    let for_others = other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
-    let for_files = file_count.min(MAX_LINES - for_others);
+    let not_written_lines =
+        other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
+    let file_lines = file_count.min(MAX_LINES - not_written_lines);
     let mut lines = vec!["[artifacts]".to_owned()];
-    lines.extend(files.take(for_files));
-    lines.extend(not_written.take(for_others));
-    let untold = (file_count - for_files) + (other_count - for_others);
-    let untold = changes.left_out.saturating_add(untold as u64);
-    if untold > 0 {
-        lines.push(format!("... and {untold} more: {uri}/artifacts"));
+    lines.extend(files.take(file_lines));
+    lines.extend(not_written.take(not_written_lines));
+    let omitted = (file_count - file_lines) + (other_count - not_written_lines);
+    let omitted = changes.left_out.saturating_add(omitted as u64);
+    if omitted > 0 {
+        lines.push(format!("... and {omitted} more: {uri}/artifacts"));
     }
     lines
 }
 
-/// `12,345`.
-fn grouped(number: u64) -> String {
+/// Formats a number like `12,345`.
+fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! Tools in the shape that these clients know: `{name, description, parameters, outputSchema?}`.
+//! Formats tools as `code-executor` does: `{name, description, parameters, outputSchema?}`.
 
 use codexec_gateway::{Gateway, SearchQuery, ToolInfo};
 use codexec_types::{Ask, CallCode, CallError, Detail, Json, Language, ToolFilter, ToolKind};
@@ -7,42 +7,42 @@ use serde_json::{Value, json};
 pub(super) async fn answer(
     gateway: &Gateway,
     ask: Ask,
-    shown: &ToolFilter,
+    visible: &ToolFilter,
     language: Language,
 ) -> Result<Json, CallError> {
     match ask {
-        Ask::Schema { name } => match gateway.schema(&name, shown, language.into()).await {
+        Ask::Schema { name } => match gateway.schema(&name, visible, language.into()).await {
             Ok(tool) => gateway.bounded(&schema(tool)),
             Err(error) if error.code == CallCode::ToolNotFound => Ok(Json::null()),
             Err(error) => Err(error),
         },
-        // Whoever asks for more than words and a number knows our own shape.
+        // A search with further options comes from code that knows codexec's own shape.
         Ask::Search {
             query,
             limit,
             server: None,
             kind: ToolKind::Any,
             detail: Detail::Summary,
-        } => search(gateway, query, limit, shown, language).await,
-        ask => gateway.answer(ask, shown, language).await,
+        } => search(gateway, query, limit, visible, language).await,
+        ask => gateway.answer(ask, visible, language).await,
     }
 }
 
-/// The best first, and after them every tool in which one of the words occurs.
+/// Returns the best matches, followed by every tool that contains one of the words.
 async fn search(
     gateway: &Gateway,
     text: String,
     limit: u32,
-    shown: &ToolFilter,
+    visible: &ToolFilter,
     language: Language,
 ) -> Result<Json, CallError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let words: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
     let query = SearchQuery { text, limit, detail: Detail::Full, ..SearchQuery::default() };
-    let best = gateway.search(&query, shown).await?;
+    let best = gateway.search(&query, visible).await?;
     let mut found: Vec<Value> = best.tools.into_iter().map(schema).collect();
     if found.len() < limit && !words.is_empty() {
-        let others = gateway.answer(Ask::Discover { words }, shown, language).await?;
+        let others = gateway.answer(Ask::Discover { words }, visible, language).await?;
         let others: Vec<Value> = serde_json::from_str(others.text()).unwrap_or_default();
         for tool in others {
             if found.iter().all(|known| known.get("name") != tool.get("name")) {
@@ -54,7 +54,7 @@ async fn search(
     gateway.bounded(&Value::Array(found))
 }
 
-/// As `discoverMCPTools` gives it.
+/// Formats one tool like `discoverMCPTools`.
 fn schema(tool: ToolInfo) -> Value {
     let mut schema = json!({
         "name": format!("mcp__{}__{}", tool.server, tool.tool),
@@ -69,7 +69,7 @@ fn schema(tool: ToolInfo) -> Value {
     schema
 }
 
-/// How many tools were found.
+/// Returns the number of tools in a result.
 pub(super) fn count(result: &Json) -> usize {
     match serde_json::from_str(result.text()) {
         Ok(Value::Array(found)) => found.len(),
