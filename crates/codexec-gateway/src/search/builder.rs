@@ -1,28 +1,28 @@
-//! From tools to the index.
+//! Builds the search index.
 
 use foldhash::HashMap;
 
 use super::{
-    Document, Index, TEXT_BYTES, Term,
+    TEXT_BYTES, Term, ToolDocument, ToolIndex,
     stem::stem,
-    words::{each_word, is_stop},
+    words::{each_word, is_stop_word},
 };
 
 const FIELD_COUNT: usize = 7;
-/// Weight of each field, and how strongly its length counts against it: name, server, title,
-/// the first sentence of the description, the rest of it, names and texts of parameters.
+/// The weight of each field, and how strongly its length reduces it: name, server, title, first
+/// sentence of the description, rest of the description, parameter names, parameter texts.
 const FIELDS: [(f32, f32); FIELD_COUNT] =
     [(2.0, 0.3), (4.0, 0.2), (1.5, 0.3), (2.0, 0.75), (0.7, 0.6), (0.3, 0.5), (0.3, 0.5)];
 
 #[derive(Default)]
-pub(super) struct Builder {
-    index: Index,
-    /// Each word that was met, cut and numbered once; nothing for those that say nothing.
-    known: HashMap<String, Option<u32>>,
+pub(super) struct IndexBuilder {
+    index: ToolIndex,
+    /// The term id of each word, to stem it only once; `None` for stop words.
+    word_ids: HashMap<String, Option<u32>>,
 }
 
-impl Builder {
-    pub(super) fn build(mut self, documents: &[Document<'_>]) -> Index {
+impl IndexBuilder {
+    pub(super) fn build(mut self, documents: &[ToolDocument<'_>]) -> ToolIndex {
         let fields: Vec<[Vec<u32>; FIELD_COUNT]> =
             documents.iter().map(|document| self.fields(document)).collect();
         let averages = average_lengths(&fields);
@@ -50,9 +50,9 @@ impl Builder {
         }
         for [name, server, ..] in fields {
             self.index.name_terms.extend(&name);
-            let telling: Vec<u32> =
+            let specific: Vec<u32> =
                 name.iter().copied().filter(|id| !server.contains(id)).collect();
-            self.index.names.push(if telling.is_empty() { name } else { telling });
+            self.index.names.push(if specific.is_empty() { name } else { specific });
             self.index.servers.push(server);
         }
         self.index.name_terms.sort_unstable();
@@ -60,7 +60,7 @@ impl Builder {
         self.index
     }
 
-    fn fields(&mut self, document: &Document<'_>) -> [Vec<u32>; FIELD_COUNT] {
+    fn fields(&mut self, document: &ToolDocument<'_>) -> [Vec<u32>; FIELD_COUNT] {
         let (first, rest) = first_sentence(document.description);
         [
             self.name_terms(document.name),
@@ -73,11 +73,11 @@ impl Builder {
         ]
     }
 
-    /// A tool may be called `who`: a name of words that say nothing is still a name.
+    /// Returns the terms of a name. A name of stop words only, such as `who`, keeps them.
     fn name_terms(&mut self, name: &str) -> Vec<u32> {
         let mut terms = self.terms(name);
         if terms.is_empty() {
-            each_word(name, |word| terms.push(self.number(stem(word))));
+            each_word(name, |word| terms.push(self.term_id(stem(word))));
         }
         terms
     }
@@ -85,20 +85,20 @@ impl Builder {
     fn terms(&mut self, text: &str) -> Vec<u32> {
         let text = text.get(..text.floor_char_boundary(TEXT_BYTES)).unwrap_or(text);
         let mut terms = Vec::new();
-        each_word(text, |word| terms.extend(self.term(word)));
+        each_word(text, |word| terms.extend(self.word_id(word)));
         terms
     }
 
-    fn term(&mut self, word: &str) -> Option<u32> {
-        if let Some(id) = self.known.get(word) {
+    fn word_id(&mut self, word: &str) -> Option<u32> {
+        if let Some(id) = self.word_ids.get(word) {
             return *id;
         }
-        let id = (!is_stop(word)).then(|| self.number(stem(word)));
-        self.known.insert(word.to_owned(), id);
+        let id = (!is_stop_word(word)).then(|| self.term_id(stem(word)));
+        self.word_ids.insert(word.to_owned(), id);
         id
     }
 
-    fn number(&mut self, text: String) -> u32 {
+    fn term_id(&mut self, text: String) -> u32 {
         let next = u32::try_from(self.index.terms.len()).unwrap_or(u32::MAX);
         let id = *self.index.ids.entry(text.clone()).or_insert(next);
         if id == next {

@@ -1,8 +1,8 @@
-//! Words that differ by a typing error.
+//! Compares words that may differ by a typo.
 
-/// How much one word may be the other, mistyped: 0 for not at all. `asked` is not `known`.
-pub(super) fn likeness(asked: &str, known: &str) -> f32 {
-    let (a, b) = (asked.as_bytes(), known.as_bytes());
+/// Returns how likely `typed` is a typo of `known`; 0 if it is not. The two must differ.
+pub(super) fn typo_similarity(typed: &str, known: &str) -> f32 {
+    let (a, b) = (typed.as_bytes(), known.as_bytes());
     let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
     let allowed = match short {
         0..=3 => 0,
@@ -12,15 +12,15 @@ pub(super) fn likeness(asked: &str, known: &str) -> f32 {
     if long - short > allowed || a.iter().zip(b).take(2).all(|(x, y)| x != y) {
         return 0.0;
     }
-    match edits(a, b, allowed) {
+    match edit_distance(a, b, allowed) {
         Some(1) => 0.7,
         Some(_) => 0.5,
         None => 0.0,
     }
 }
 
-/// Letters more, fewer, changed, or swapped with their neighbour, if they are at most `most`.
-fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
+/// Returns the number of inserted, deleted, changed and swapped letters, if it is at most `max`.
+fn edit_distance(a: &[u8], b: &[u8], max: usize) -> Option<usize> {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
@@ -33,12 +33,12 @@ fn edits(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
             let swapped = if is_swap { cell(&before, j - 1) + 1 } else { usize::MAX };
             next.push(changed.min(one_more).min(swapped));
         }
-        if next.iter().min().is_some_and(|least| *least > most) {
+        if next.iter().min().is_some_and(|least| *least > max) {
             return None;
         }
         before = std::mem::replace(&mut row, next);
     }
-    row.last().copied().filter(|edits| *edits <= most)
+    row.last().copied().filter(|edits| *edits <= max)
 }
 
 #[cfg(test)]
