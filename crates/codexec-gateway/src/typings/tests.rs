@@ -1,4 +1,4 @@
-//! What is written of schemas. That it parses and type-checks is seen in the binary's tests.
+//! Typings of many schemas. The binary's tests check that they parse and type-check.
 
 mod declarations;
 mod hostile;
@@ -7,17 +7,17 @@ use serde_json::json;
 
 use super::*;
 
-/// The arguments of one line of TypeScript, and of Python.
+/// Checks the arguments of the TypeScript and the Python signature.
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
 #[track_caller]
 fn check(input: Value, typescript: &str, python: &str) {
-    let types = Types::new(&input, None);
+    let types = Typings::new(&input, None);
     let expected = format!("t({typescript}): Promise<unknown>");
-    assert_eq!(types.line(Voice::TypeScript, "s", "t"), expected);
-    assert_eq!(types.line(Voice::Python, "s", "t"), format!("t({python}) -> Any"));
+    assert_eq!(types.signature(Voice::TypeScript, "s", "t"), expected);
+    assert_eq!(types.signature(Voice::Python, "s", "t"), format!("t({python}) -> Any"));
 }
 
-/// The type of one optional parameter.
+/// Checks the type of one optional parameter.
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
 #[track_caller]
 fn check_type(schema: Value, typescript: &str, python: &str) {
@@ -59,7 +59,7 @@ fn objects() {
 }
 
 #[test]
-fn names_that_are_only_required() {
+fn required_names_without_a_schema() {
     check(json!({"required": ["id"]}), "args: { id: unknown }", "*, id: Any");
     let closed = json!({"properties": {"a": {}}, "required": ["b"], "additionalProperties": false});
     check(closed, "args?: { a?: unknown }", "*, a: Any = ...");
@@ -85,8 +85,8 @@ fn choices() {
     check_type(json!(false), "never", "Never");
     check_type(json!({"type": "banana"}), "unknown", "Any");
     let many: Vec<String> = (0..50).map(|n| format!("v{n}")).collect();
-    let line = Types::new(&json!({"properties": {"p": {"enum": many}}}), None);
-    let line = line.line(Voice::TypeScript, "s", "t");
+    let line = Typings::new(&json!({"properties": {"p": {"enum": many}}}), None);
+    let line = line.signature(Voice::TypeScript, "s", "t");
     assert!(line.ends_with("\"v19\" | string }): Promise<unknown>"), "{line}");
 }
 
@@ -144,7 +144,7 @@ fn references() {
             "$defs": {"a b": {"type": "string", "$anchor": "anchor"}}, "definitions": {"old": {"type": "string"}}});
         check(schema, "args?: { p?: string }", "*, p: str = ...");
     }
-    // Names that stand for nothing but themselves.
+    // Definitions that refer only to themselves.
     let circular = json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"},
         "c": {"anyOf": [{"$ref": "#/$defs/c"}, {"type": "string"}]}},
         "properties": {"p": {"$ref": "#/$defs/a"}, "q": {"$ref": "#/$defs/c"}}});
@@ -154,21 +154,21 @@ fn references() {
 #[test]
 fn outputs_and_names() {
     let output = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
-    let types = Types::new(&json!({}), Some(&output));
-    let line = |voice, name| types.line(voice, "my-hub", name);
+    let types = Typings::new(&json!({}), Some(&output));
+    let line = |voice, name| types.signature(voice, "my-hub", name);
     assert_eq!(line(Voice::TypeScript, "a.b"), "\"a.b\"(): Promise<{ ok?: boolean }>");
     assert_eq!(line(Voice::TypeScript, "new"), "\"new\"(): Promise<{ ok?: boolean }>");
     assert_eq!(line(Voice::Python, "a.b"), "a_b() -> {\"ok\": NotRequired[bool]}");
     assert_eq!(line(Voice::Python, "import"), "_import() -> {\"ok\": NotRequired[bool]}");
     assert_eq!(line(Voice::Bash, "a.b"), "mcp my-hub a.b");
     assert_eq!(line(Voice::Bash, "it's"), r"mcp my-hub 'it'\''s'");
-    let seen = Types::new(&json!({}), None).with_observed(&output);
+    let seen = Typings::new(&json!({}), None).with_observed(&output);
     assert_eq!(
-        seen.line(Voice::TypeScript, "s", "t"),
+        seen.signature(Voice::TypeScript, "s", "t"),
         "t(): Promise</* observed */ { ok?: boolean }>"
     );
     assert_eq!(
-        seen.line(Voice::Python, "s", "t"),
+        seen.signature(Voice::Python, "s", "t"),
         "t() -> {\"ok\": NotRequired[bool]}  # observed"
     );
 }
@@ -177,8 +177,8 @@ fn outputs_and_names() {
 fn flags_of_bash() {
     let input = json!({"required": ["id"], "properties": {"id": {"type": "integer"}, "all": {"type": "boolean"},
         "tags": {"type": "array", "items": {"type": "string"}}, "where": {"properties": {"x": {"type": "string"}}}}});
-    let line = Types::new(&input, None).line(Voice::Bash, "s", "t");
+    let line = Typings::new(&input, None).signature(Voice::Bash, "s", "t");
     assert_eq!(line, "mcp s t --id <number> [--all] [--tags <string[]>] [--where <json>]");
-    let odd = Types::new(&json!({"properties": {"a b": {"type": "string"}}}), None);
-    assert_eq!(odd.line(Voice::Bash, "s", "t"), "mcp s t --json '{..}'");
+    let odd = Typings::new(&json!({"properties": {"a b": {"type": "string"}}}), None);
+    assert_eq!(odd.signature(Voice::Bash, "s", "t"), "mcp s t --json '{..}'");
 }

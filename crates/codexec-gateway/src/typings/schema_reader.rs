@@ -1,17 +1,16 @@
-//! THREAT[TXT-1]: a schema, which an upstream wrote and which may be hostile, as a [`Shape`].
-//! Depth, steps and names are bounded, references are followed within the schema only, and each
-//! is read once.
+//! THREAT[TXT-1]: reads an upstream's schema, which may be hostile, as a [`SchemaShape`]. Depth,
+//! steps and names are bounded; references are followed only within the schema, each once.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::{
-    merge::{both, union},
-    model::{Definition, Field, Object, Shape, Type},
-    names::Names,
-    notes::notes,
-    refs::References,
+    merge::{intersection, union},
+    model::{Field, ObjectType, SchemaShape, Type, TypeDefinition},
+    names::TypeNames,
+    notes::read_notes,
+    references::References,
 };
 use crate::clean::clean;
 
@@ -25,43 +24,43 @@ const LITERAL_BYTES: usize = 120;
 
 type Schema = Map<String, Value>;
 
-/// `name`: what a reference to the whole schema is called.
-pub(super) fn read(schema: &Value, name: &str, names: &mut Names) -> Shape {
-    let mut reader = Reader {
+/// Reads a schema; `name` is the type name for a reference to the whole schema.
+pub(super) fn read_shape(schema: &Value, name: &str, names: &mut TypeNames) -> SchemaShape {
+    let mut reader = SchemaReader {
         references: References::new(schema),
         left: STEPS,
-        known: HashMap::new(),
-        waiting: Vec::new(),
+        indexes: HashMap::new(),
+        targets: Vec::new(),
         inlined: Vec::new(),
         is_cut: false,
     };
     let root = reader.read(schema, DEPTH);
-    let mut definitions: Vec<Definition> = Vec::new();
-    // Reading one can find more.
-    while let Some(to) = reader.waiting.get(definitions.len()).copied() {
+    let mut definitions: Vec<TypeDefinition> = Vec::new();
+    // Reading a definition can add more.
+    while let Some(to) = reader.targets.get(definitions.len()).copied() {
         let target = reader.references.find(to).unwrap_or(&Value::Bool(true));
-        let wanted = to.rsplit('/').next().filter(|last| *last != "#").unwrap_or(name);
+        let last = to.rsplit('/').next().filter(|last| *last != "#").unwrap_or(name);
         let r#type = reader.read(target, DEPTH);
-        let name = names.make(wanted);
-        definitions.push(Definition { name, r#type, uses: 0, is_recursive: false });
+        let name = names.make_unique(last);
+        definitions.push(TypeDefinition { name, r#type, uses: 0, is_recursive: false });
     }
-    super::recursion::settle(Shape { root, definitions, is_cut: reader.is_cut })
+    super::recursion::resolve_recursion(SchemaShape { root, definitions, is_cut: reader.is_cut })
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     references: References<'a>,
-    /// How many more schemas are read.
+    /// How many more schemas may be read.
     left: usize,
-    /// The place of each reference in the list of definitions.
-    known: HashMap<&'a str, usize>,
-    /// The references in that order.
-    waiting: Vec<&'a str>,
-    /// References being read in place: one that leads back ends the walk.
+    /// The index of each reference in the list of definitions.
+    indexes: HashMap<&'a str, usize>,
+    /// The references in the order of their definitions.
+    targets: Vec<&'a str>,
+    /// References being read inline, to stop at recursion.
     inlined: Vec<&'a str>,
     is_cut: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> SchemaReader<'a> {
     fn read(&mut self, schema: &'a Value, depth: usize) -> Type {
         match schema {
             Value::Bool(false) => Type::Never,
@@ -91,15 +90,19 @@ impl<'a> Reader<'a> {
         }
         let mut parts = Vec::new();
         let has_fields = ["properties", "allOf"].iter().any(|key| schema.contains_key(*key));
-        if let Some(to) = References::of(schema) {
-            parts.push(if has_fields { self.read_inline(to, depth) } else { self.refer(to) });
+        if let Some(to) = References::target_of(schema) {
+            parts.push(if has_fields {
+                self.read_inline(to, depth)
+            } else {
+                self.read_reference(to)
+            });
         }
-        parts.extend(self.read_plain(schema, depth));
+        parts.extend(self.read_typed(schema, depth));
         if let Some(Value::Array(all)) = schema.get("allOf") {
-            for part in self.first(all, CHOICES) {
-                let to = part.as_object().and_then(References::of);
+            for part in self.take_first(all, CHOICES) {
+                let to = part.as_object().and_then(References::target_of);
                 parts.push(match to {
-                    // In place, so that its fields become ours; alone it keeps its name.
+                    // Inline, so that its fields are merged; alone, it keeps its name.
                     Some(to) if all.len() > 1 || !parts.is_empty() => self.read_inline(to, depth),
                     _ => self.read(part, depth),
                 });
@@ -109,16 +112,16 @@ impl<'a> Reader<'a> {
             if let Some(Value::Array(choices)) = schema.get(key)
                 && !choices.is_empty()
             {
-                let choices = self.first(choices, CHOICES);
+                let choices = self.take_first(choices, CHOICES);
                 let read = choices.iter().map(|choice| self.read(choice, depth)).collect();
                 parts.push(union(read));
             }
         }
-        both(parts)
+        intersection(parts)
     }
 
-    /// What `type` and its company say.
-    fn read_plain(&mut self, schema: &'a Schema, depth: usize) -> Option<Type> {
+    /// Reads `type` and the keywords that imply a type.
+    fn read_typed(&mut self, schema: &'a Schema, depth: usize) -> Option<Type> {
         let has = |keys: &[&str]| keys.iter().any(|key| schema.contains_key(*key));
         match schema.get("type") {
             Some(Value::String(name)) => Some(self.read_type(name, schema, depth)),
@@ -153,12 +156,12 @@ impl<'a> Reader<'a> {
     fn read_array(&mut self, schema: &'a Schema, depth: usize) -> Type {
         let (first, rest) = match (schema.get("prefixItems"), schema.get("items")) {
             (Some(Value::Array(first)), rest) => (first, rest),
-            // As drafts before 2020-12 write it.
+            // Tuples in drafts before 2020-12.
             (_, Some(Value::Array(first))) => (first, schema.get("additionalItems")),
             (_, Some(items)) => return Type::Array(Box::new(self.read(items, depth))),
             (_, None) => return Type::Array(Box::new(Type::Unknown)),
         };
-        let first = self.first(first, CHOICES);
+        let first = self.take_first(first, CHOICES);
         let items = first.iter().map(|item| self.read(item, depth)).collect();
         let rest = rest.filter(|rest| rest.is_object()).map(|rest| self.read(rest, depth));
         Type::Tuple { items, rest: rest.map(Box::new) }
@@ -178,13 +181,13 @@ impl<'a> Reader<'a> {
                 && names.insert(shown.clone())
             {
                 let r#type = self.read(value, depth);
-                let notes = notes(self.texts(value));
+                let notes = read_notes(self.note_sources(value));
                 let is_required = is_required.contains(name.as_str());
                 fields.push(Field { name: shown, r#type, is_required, notes });
             }
         }
         let others = self.read_others(schema, depth);
-        // A name that is required and nowhere described is still required.
+        // A required field without a schema is still required.
         for name in required.into_iter().filter(|_| others != Some(Type::Never)) {
             if let Some(shown) = self.field_name(name, fields.len())
                 && names.insert(shown.clone())
@@ -198,12 +201,12 @@ impl<'a> Reader<'a> {
             (true, None) => Type::Map(Box::new(Type::Unknown)),
             (false, others) => {
                 let has_others = others.is_some_and(|others| others != Type::Never);
-                Type::Object(Object { fields, has_others })
+                Type::Object(ObjectType { fields, has_others })
             }
         }
     }
 
-    /// What fields that are not named can be; `None` when nothing is said.
+    /// Returns the type of further fields; `None` if the schema has none.
     fn read_others(&mut self, schema: &'a Schema, depth: usize) -> Option<Type> {
         let mut others = Vec::new();
         match schema.get("additionalProperties") {
@@ -222,31 +225,31 @@ impl<'a> Reader<'a> {
 
     fn read_enum(&mut self, values: &[Value]) -> Type {
         let mut choices: Vec<Type> = values.iter().take(CHOICES).map(literal).collect();
-        // The others are known by their kind only.
-        let kinds = values.iter().skip(CHOICES).take(STEPS).map(kind);
-        for kind in kinds {
-            if !choices.contains(&kind) {
-                choices.push(kind);
+        // Of the remaining values, only the types are added.
+        let types = values.iter().skip(CHOICES).take(STEPS).map(type_of);
+        for r#type in types {
+            if !choices.contains(&r#type) {
+                choices.push(r#type);
             }
         }
         union(choices)
     }
 
-    /// The definition's place, to be read later.
-    fn refer(&mut self, to: &'a str) -> Type {
-        if let Some(at) = self.known.get(to) {
+    /// Returns a reference to a definition, which is read later.
+    fn read_reference(&mut self, to: &'a str) -> Type {
+        if let Some(at) = self.indexes.get(to) {
             return Type::Named(*at);
         }
         if self.references.find(to).is_none() {
             return Type::Unknown;
         }
-        if self.waiting.len() >= DEFINITIONS {
+        if self.targets.len() >= DEFINITIONS {
             self.is_cut = true;
             return Type::Unknown;
         }
-        self.known.insert(to, self.waiting.len());
-        self.waiting.push(to);
-        Type::Named(self.waiting.len() - 1)
+        self.indexes.insert(to, self.targets.len());
+        self.targets.push(to);
+        Type::Named(self.targets.len() - 1)
     }
 
     fn read_inline(&mut self, to: &'a str, depth: usize) -> Type {
@@ -260,10 +263,10 @@ impl<'a> Reader<'a> {
         r#type
     }
 
-    /// The schema, and where it only refers to another, that one.
-    fn texts(&self, schema: &'a Value) -> impl Iterator<Item = &'a Schema> + use<'a> {
+    /// Returns the schemas that may have notes: this one, and the one that it refers to.
+    fn note_sources(&self, schema: &'a Value) -> impl Iterator<Item = &'a Schema> + use<'a> {
         let own = schema.as_object();
-        let other = own.and_then(References::of).and_then(|to| self.references.find(to));
+        let other = own.and_then(References::target_of).and_then(|to| self.references.find(to));
         own.into_iter().chain(other.and_then(Value::as_object))
     }
 
@@ -275,9 +278,9 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn first(&mut self, list: &'a [Value], most: usize) -> &'a [Value] {
-        self.is_cut |= list.len() > most;
-        list.get(..most).unwrap_or(list)
+    fn take_first(&mut self, list: &'a [Value], max: usize) -> &'a [Value] {
+        self.is_cut |= list.len() > max;
+        list.get(..max).unwrap_or(list)
     }
 }
 
@@ -288,11 +291,11 @@ fn literal(value: &Value) -> Type {
             Type::Literal(Value::String(clean(text)))
         }
         Value::Bool(_) | Value::Number(_) => Type::Literal(value.clone()),
-        other => kind(other),
+        other => type_of(other),
     }
 }
 
-fn kind(value: &Value) -> Type {
+fn type_of(value: &Value) -> Type {
     match value {
         Value::Null => Type::Null,
         Value::Bool(_) => Type::Boolean,

@@ -1,6 +1,6 @@
 use super::*;
 
-fn issue() -> Types {
+fn issue() -> Typings {
     let input = json!({
         "$defs": {
             "Node": {"type": "object", "properties": {
@@ -15,7 +15,7 @@ fn issue() -> Types {
         },
     });
     let output = json!({"type": "object", "required": ["url"], "properties": {"url": {"type": "string", "format": "uri"}, "odd-name": {"type": "null"}}});
-    Types::new(&input, Some(&output))
+    Typings::new(&input, Some(&output))
 }
 
 #[test]
@@ -71,13 +71,13 @@ mcp my-hub make
   --page <number>; Which one. at least 1, default 1
   --since <string>; date-time
   --tree <{ value: string; children?: unknown[] }>, required
-gives: { url: string; \"odd-name\"?: null }";
+returns: { url: string; \"odd-name\"?: null }";
     assert_eq!(issue().declaration(Voice::Bash, "my-hub", "make", ""), expected);
 }
 
 #[test]
-fn nothing_to_say() {
-    let types = Types::new(&json!({}), None);
+fn a_tool_without_schemas() {
+    let types = Typings::new(&json!({}), None);
     assert_eq!(
         types.declaration(Voice::TypeScript, "s", "t", ""),
         "declare const tools: { s: {\n  t(): Promise<unknown>;\n} };"
@@ -94,21 +94,22 @@ fn nothing_to_say() {
 }
 
 #[test]
-fn what_is_too_long_is_shortened_and_says_so() {
+fn a_long_declaration_is_shortened_and_marked() {
     let field = |n: usize| {
         (format!("field_{n}"), json!({"type": "string", "description": "x".repeat(200)}))
     };
     let fields =
         |count| json!({"properties": (0..count).map(field).collect::<serde_json::Map<_, _>>()});
-    let written = |count, voice| Types::new(&fields(count), None).declaration(voice, "s", "t", "");
+    let written =
+        |count, voice| Typings::new(&fields(count), None).declaration(voice, "s", "t", "");
     for voice in [Voice::TypeScript, Voice::Python] {
         let few = written(10, voice);
         assert!(few.contains(&"x".repeat(200)) && !few.contains("shortened"), "{few}");
-        // Comments go first, and are not missed as types would be.
+        // Comments are dropped first, without a mark.
         let more = written(60, voice);
         assert!(more.contains("field_59") && !more.contains("shortened"), "{more}");
         let most = written(190, voice);
         assert!(most.contains("shortened: the schemas have the rest"), "{most}");
-        assert!(most.len() <= look::BUDGET_BYTES);
+        assert!(most.len() <= detail::BUDGET_BYTES);
     }
 }

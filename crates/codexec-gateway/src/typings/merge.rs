@@ -1,8 +1,8 @@
-//! Several schemas of one value, made one.
+//! Merges several types of one value into one type.
 
-use super::model::{Field, Object, Type};
+use super::model::{Field, ObjectType, Type};
 
-/// One of these. Flat, without repetitions.
+/// Returns the union of types, flattened and without duplicates.
 pub(super) fn union(choices: Vec<Type>) -> Type {
     let mut flat: Vec<Type> = Vec::new();
     for choice in choices {
@@ -30,43 +30,44 @@ pub(super) fn union(choices: Vec<Type>) -> Type {
     }
 }
 
-/// All of these at once.
-pub(super) fn both(parts: Vec<Type>) -> Type {
-    let mut kept: Vec<Type> = Vec::new();
+/// Returns the intersection of types, merged into one type where possible.
+pub(super) fn intersection(parts: Vec<Type>) -> Type {
+    let mut merged: Vec<Type> = Vec::new();
     for part in parts {
         match part {
             Type::Unknown => {}
             Type::Never => return Type::Never,
-            part if kept.contains(&part) => {}
+            part if merged.contains(&part) => {}
             Type::Object(object) => {
-                let before = kept.iter_mut().find_map(|kept| match kept {
+                let before = merged.iter_mut().find_map(|other| match other {
                     Type::Object(before) => Some(before),
                     _ => None,
                 });
                 match before {
-                    Some(before) => join(before, object),
-                    None => kept.push(Type::Object(object)),
+                    Some(before) => merge_objects(before, object),
+                    None => merged.push(Type::Object(object)),
                 }
             }
-            part => kept.push(part),
+            part => merged.push(part),
         }
     }
-    // What the others say more exactly needs no saying.
-    for at in (0..kept.len()).rev() {
-        let is_said = kept.get(at).is_some_and(|wide| {
-            kept.iter().enumerate().any(|(other, narrow)| other != at && is_within(narrow, wide))
+    // Drop each type that another one narrows.
+    for at in (0..merged.len()).rev() {
+        let is_redundant = merged.get(at).is_some_and(|wide| {
+            merged.iter().enumerate().any(|(other, narrow)| other != at && is_within(narrow, wide))
         });
-        if is_said {
-            kept.remove(at);
+        if is_redundant {
+            merged.remove(at);
         }
     }
-    match kept.len() {
+    match merged.len() {
         0 => Type::Unknown,
-        1 => kept.pop().unwrap_or(Type::Unknown),
-        _ => Type::Both(kept),
+        1 => merged.pop().unwrap_or(Type::Unknown),
+        _ => Type::Intersection(merged),
     }
 }
 
+/// Returns true if every value of `narrow` is also one of `wide`.
 fn is_within(narrow: &Type, wide: &Type) -> bool {
     match (narrow, wide) {
         (Type::Union(choices), wide) => choices.iter().all(|choice| is_within(choice, wide)),
@@ -82,19 +83,19 @@ fn is_within(narrow: &Type, wide: &Type) -> bool {
     }
 }
 
-fn join(into: &mut Object, from: Object) {
+fn merge_objects(into: &mut ObjectType, from: ObjectType) {
     into.has_others |= from.has_others;
     for field in from.fields {
-        add(&mut into.fields, field);
+        add_field(&mut into.fields, field);
     }
 }
 
-fn add(fields: &mut Vec<Field>, field: Field) {
+fn add_field(fields: &mut Vec<Field>, field: Field) {
     match fields.iter_mut().find(|known| known.name == field.name) {
         None => fields.push(field),
         Some(known) => {
             let before = std::mem::replace(&mut known.r#type, Type::Unknown);
-            known.r#type = both(vec![before, field.r#type]);
+            known.r#type = intersection(vec![before, field.r#type]);
             known.is_required |= field.is_required;
             if known.notes.is_empty() {
                 known.notes = field.notes;
@@ -103,17 +104,17 @@ fn add(fields: &mut Vec<Field>, field: Field) {
     }
 }
 
-/// The fields of a value that is all of these.
-pub(super) fn all_of(parts: Vec<Vec<Field>>) -> Vec<Field> {
+/// Returns the fields of a value that has all of these types.
+pub(super) fn all_of_fields(parts: Vec<Vec<Field>>) -> Vec<Field> {
     let mut fields = Vec::new();
     for field in parts.into_iter().flatten() {
-        add(&mut fields, field);
+        add_field(&mut fields, field);
     }
     fields
 }
 
-/// The fields of a value that is one of these.
-pub(super) fn any_of(choices: Vec<Vec<Field>>) -> Option<Vec<Field>> {
+/// Returns the fields of a value that has one of these types.
+pub(super) fn any_of_fields(choices: Vec<Vec<Field>>) -> Option<Vec<Field>> {
     let count = choices.len();
     let mut fields: Vec<(Field, usize)> = Vec::new();
     for field in choices.into_iter().flatten() {

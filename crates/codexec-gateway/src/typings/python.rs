@@ -1,4 +1,4 @@
-//! A tool in Python: a signature on one line, or a stub with classes.
+//! Writes a tool in Python: as a signature, or as a stub with classes.
 
 mod classes;
 mod hint;
@@ -7,22 +7,22 @@ use codexec_types::alias;
 use serde_json::Value;
 
 use super::{
-    Tool,
-    look::{self, Look},
+    TypedTool,
+    detail::{self, DetailLevel},
     model::Field,
-    names::{docstring, is_python_name, quoted},
+    names::{escape_docstring, is_python_name, quote},
 };
-use classes::Classes;
-use hint::{Hints, Inline};
+use classes::ClassObjects;
+use hint::{HintWriter, InlineObjects};
 
 const SHORTENED: &str = "# shortened: the schemas have the rest";
 const LINE_BYTES: usize = 100;
 
 /// `get_issue(*, owner: str, number: int = 1) -> Any`
-pub(super) fn line(tool: &Tool<'_>) -> String {
+pub(super) fn signature(tool: &TypedTool<'_>) -> String {
     let name = function_name(tool.name);
-    let write = |look: Look| {
-        let mut hints = Hints::new(look, Inline::default());
+    let write = |level: DetailLevel| {
+        let mut hints = HintWriter::new(level, InlineObjects::default());
         let parameters = parameters(tool, &mut hints);
         let parameters = match parameters {
             Parameters::None => String::new(),
@@ -38,33 +38,33 @@ pub(super) fn line(tool: &Tool<'_>) -> String {
         let observed = if tool.is_observed { "  # observed" } else { "" };
         format!("{name}({parameters}) -> {output}{observed}")
     };
-    look::line(write).unwrap_or_else(|| format!("{name}(args: dict = {{}}) -> Any"))
+    detail::fit_signature(write).unwrap_or_else(|| format!("{name}(args: dict = {{}}) -> Any"))
 }
 
 /// `async def get_issue(..) -> Result:` with comments, and a class for each type of object.
-pub(super) fn declaration(tool: &Tool<'_>) -> String {
+pub(super) fn declaration(tool: &TypedTool<'_>) -> String {
     let head = format!("# await {}(..)\n", path(tool));
-    let write = |look: Look| {
-        let mut hints = Hints::new(look, Classes::new(tool.names.clone()));
+    let write = |level: DetailLevel| {
+        let mut hints = HintWriter::new(level, ClassObjects::new(tool.names.clone()));
         let parameters = parameters(tool, &mut hints);
         let output = output(tool, &mut hints);
         let is_cut =
             hints.is_cut || tool.input.is_cut || tool.output.is_some_and(|shape| shape.is_cut);
-        let function = function(tool, &parameters, &output, look);
+        let function = function(tool, &parameters, &output, level);
         (format!("{head}{}{function}", hints.objects.text()), is_cut)
     };
-    let nothing = || {
+    let minimal = || {
         let name = function_name(tool.name);
         format!("{head}async def {name}(args: dict = ..., /) -> Any: ...\n{SHORTENED}")
     };
-    look::declaration(write, SHORTENED).unwrap_or_else(nothing)
+    detail::fit_declaration(write, SHORTENED).unwrap_or_else(minimal)
 }
 
-/// What `(` and `)` stand around.
+/// The parameters of a function.
 enum Parameters {
     None,
     Named(Vec<Parameter>),
-    /// Where a name is none in Python, all of them go into one dict.
+    /// One dict for all arguments, if a name is not valid in Python.
     Dict(String),
 }
 
@@ -73,14 +73,14 @@ struct Parameter {
     comment: String,
 }
 
-fn parameters<O: hint::Objects>(tool: &Tool<'_>, hints: &mut Hints<O>) -> Parameters {
+fn parameters<O: hint::ObjectStyle>(tool: &TypedTool<'_>, hints: &mut HintWriter<O>) -> Parameters {
     if !tool.takes_arguments() {
         return Parameters::None;
     }
     let fields = tool.input.fields().filter(|fields| !fields.is_empty());
     match fields {
         Some(fields) if fields.iter().all(|field| is_python_name(&field.name)) => {
-            let shown = fields.get(..hints.look.fields).unwrap_or(&fields);
+            let shown = fields.get(..hints.level.fields).unwrap_or(&fields);
             let mut list: Vec<Parameter> =
                 shown.iter().map(|field| parameter(tool, field, hints)).collect();
             if shown.len() < fields.len() {
@@ -90,34 +90,43 @@ fn parameters<O: hint::Objects>(tool: &Tool<'_>, hints: &mut Hints<O>) -> Parame
             Parameters::Named(list)
         }
         Some(_) | None => {
-            let hint = hints.of(tool.input, &tool.input.root, "Args");
+            let hint = hints.write(tool.input, &tool.input.root, "Args");
             let absent = if tool.needs_arguments() { "" } else { " = {}" };
             Parameters::Dict(format!("args: {hint}{absent}, /"))
         }
     }
 }
 
-fn parameter<O: hint::Objects>(tool: &Tool<'_>, field: &Field, hints: &mut Hints<O>) -> Parameter {
-    let hint = hints.of(tool.input, &field.r#type, &field.name);
+fn parameter<O: hint::ObjectStyle>(
+    tool: &TypedTool<'_>,
+    field: &Field,
+    hints: &mut HintWriter<O>,
+) -> Parameter {
+    let hint = hints.write(tool.input, &field.r#type, &field.name);
     let default = field.notes.default.as_ref().and_then(scalar);
     let absent = match (field.is_required, &default) {
         (true, _) => String::new(),
         (false, Some(default)) => format!(" = {default}"),
         (false, None) => " = ...".to_owned(),
     };
-    let is_told = default.is_none() || field.is_required;
-    let comment = field.notes.comment(hints.look.note_bytes, is_told);
+    let with_default = default.is_none() || field.is_required;
+    let comment = field.notes.comment(hints.level.note_bytes, with_default);
     Parameter { text: format!("{}: {hint}{absent}", field.name), comment }
 }
 
-fn output<O: hint::Objects>(tool: &Tool<'_>, hints: &mut Hints<O>) -> String {
+fn output<O: hint::ObjectStyle>(tool: &TypedTool<'_>, hints: &mut HintWriter<O>) -> String {
     match tool.output {
-        Some(output) => hints.of(output, &output.root, "Result"),
+        Some(output) => hints.write(output, &output.root, "Result"),
         None => "Any".to_owned(),
     }
 }
 
-fn function(tool: &Tool<'_>, parameters: &Parameters, output: &str, look: Look) -> String {
+fn function(
+    tool: &TypedTool<'_>,
+    parameters: &Parameters,
+    output: &str,
+    level: DetailLevel,
+) -> String {
     let name = function_name(tool.name);
     let observed = if tool.is_observed { "  # observed" } else { "" };
     let mut text = match parameters {
@@ -127,7 +136,7 @@ fn function(tool: &Tool<'_>, parameters: &Parameters, output: &str, look: Look) 
             let texts: Vec<&str> = list.iter().map(|one| one.text.as_str()).collect();
             let line = format!("async def {name}(*, {}) -> {output}:{observed}", texts.join(", "));
             let has_comments = list.iter().any(|one| !one.comment.is_empty());
-            if look.note_bytes == 0 || (!has_comments && line.len() <= LINE_BYTES) {
+            if level.note_bytes == 0 || (!has_comments && line.len() <= LINE_BYTES) {
                 line
             } else {
                 let lines: String = list.iter().map(Parameter::line).collect();
@@ -135,11 +144,11 @@ fn function(tool: &Tool<'_>, parameters: &Parameters, output: &str, look: Look) 
             }
         }
     };
-    match docstring(tool.summary) {
+    match escape_docstring(tool.summary) {
         summary if summary.is_empty() => text.push_str(" ..."),
         summary => text.push_str(&format!("\n    \"\"\"{summary}\"\"\"")),
     }
-    // Nothing stands behind a comment.
+    // A comment must be the last thing on its line.
     if tool.is_observed && tool.summary.is_empty() {
         text = text.replace(":  # observed ...", ": ...  # observed");
     }
@@ -155,19 +164,19 @@ impl Parameter {
     }
 }
 
-/// How a program writes it.
-pub(super) fn path(tool: &Tool<'_>) -> String {
+/// Returns the expression that names the tool, such as `tools.server.tool`.
+fn path(tool: &TypedTool<'_>) -> String {
     let server = alias(tool.server);
     let server = if is_python_name(&server) {
         format!("tools.{server}")
     } else {
-        format!("tools[{}]", quoted(tool.server))
+        format!("tools[{}]", quote(tool.server))
     };
     let name = alias(tool.name);
-    // A name that begins with `_` is none of a tool's.
+    // Attributes that begin with `__` are not tools.
     match is_python_name(&name) && !name.starts_with("__") {
         true => format!("{server}.{name}"),
-        false => format!("{server}[{}]", quoted(tool.name)),
+        false => format!("{server}[{}]", quote(tool.name)),
     }
 }
 
@@ -181,7 +190,7 @@ fn scalar(value: &Value) -> Option<String> {
         Value::Bool(true) => Some("True".to_owned()),
         Value::Bool(false) => Some("False".to_owned()),
         Value::Number(number) => Some(number.to_string()),
-        Value::String(text) => Some(quoted(text)),
+        Value::String(text) => Some(quote(text)),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     }
 }

@@ -1,20 +1,20 @@
-//! THREAT[TXT-1]: schemas made to hurt whoever reads them.
+//! THREAT[TXT-1]: hostile schemas.
 
 use super::*;
 
-/// Everything that is written of it, within its bounds.
+/// Returns everything that is written for a schema, and checks its bounds.
 #[track_caller]
-fn written(input: &Value) -> Vec<String> {
-    let types = Types::new(input, Some(input));
+fn write_all(input: &Value) -> Vec<String> {
+    let types = Typings::new(input, Some(input));
     let mut texts = Vec::new();
     for voice in [Voice::TypeScript, Voice::Python, Voice::Bash] {
-        let line = types.line(voice, "s", "t");
+        let line = types.signature(voice, "s", "t");
         assert!(!line.contains('\n'), "{line}");
         texts.push(line);
         texts.push(types.declaration(voice, "s", "t", "*/ \"\"\" \\"));
     }
     for text in &texts {
-        assert!(text.len() <= look::BUDGET_BYTES, "{}", text.len());
+        assert!(text.len() <= detail::BUDGET_BYTES, "{}", text.len());
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     }
     texts
@@ -22,18 +22,18 @@ fn written(input: &Value) -> Vec<String> {
 
 #[test]
 fn txt_1_deep_wide_and_long_schemas_are_bounded() {
-    // Deeper is nothing that could be parsed.
+    // Deeper JSON cannot be parsed.
     let (open, close) = (r#"{"properties":{"p":"#, "}}");
     let deep = format!("{}{{}}{}", open.repeat(60), close.repeat(60));
-    written(&serde_json::from_str(&deep).expect("JSON"));
+    write_all(&serde_json::from_str(&deep).expect("JSON"));
     let wide: serde_json::Map<String, Value> =
         (0..20_000).map(|n| (format!("p{n}"), json!({"description": "d".repeat(50)}))).collect();
     let names: Vec<&String> = wide.keys().collect();
-    written(&json!({"properties": wide, "required": names}));
-    written(&json!({"properties": {"x".repeat(1 << 20): {"enum": ["y".repeat(1 << 20)]}}}));
+    write_all(&json!({"properties": wide, "required": names}));
+    write_all(&json!({"properties": {"x".repeat(1 << 20): {"enum": ["y".repeat(1 << 20)]}}}));
     let choices: Vec<Value> =
         (0..5_000).map(|n| json!({"properties": {format!("c{n}"): {}}})).collect();
-    written(&json!({"anyOf": choices, "oneOf": choices, "allOf": choices}));
+    write_all(&json!({"anyOf": choices, "oneOf": choices, "allOf": choices}));
 }
 
 #[test]
@@ -46,26 +46,26 @@ fn txt_1_references_that_multiply_are_read_once() {
     };
     let chain: serde_json::Map<String, Value> = (0..200).map(link).collect();
     let start = json!({"$ref": "#/$defs/d0"});
-    written(&json!({"$defs": chain, "properties": {"p": start}}));
-    written(&json!({"$defs": chain, "allOf": [start, {"properties": {"q": start}}]}));
+    write_all(&json!({"$defs": chain, "properties": {"p": start}}));
+    write_all(&json!({"$defs": chain, "allOf": [start, {"properties": {"q": start}}]}));
     let knot = |n: usize| {
         let all: Vec<Value> = (0..20).map(|m| json!({"$ref": format!("#/$defs/k{m}")})).collect();
         (format!("k{n}"), json!({"allOf": all, "anyOf": all}))
     };
     let knots: serde_json::Map<String, Value> = (0..20).map(knot).collect();
-    written(&json!({"$defs": knots, "$ref": "#/$defs/k0"}));
+    write_all(&json!({"$defs": knots, "$ref": "#/$defs/k0"}));
 }
 
 #[test]
-fn txt_1_no_text_gets_out_of_where_it_stands() {
+fn txt_1_no_text_breaks_out_of_a_comment_or_string() {
     let hostile = "*/ }; evil(); /* \"\"\"\nimport os\r\n'''#\\\u{2028}\u{2029}\u{85}\u{202e}\u{200b}*\u{200b}/\u{e0041}";
     let input = json!({"required": [hostile], "properties": {
         hostile: {"enum": [hostile], "description": hostile, "format": hostile, "pattern": hostile, "default": hostile},
         "plain": {"type": "string", "description": hostile, "default": hostile, "examples": [hostile]},
     }});
-    for text in written(&input) {
+    for text in write_all(&input) {
         assert!(!text.contains(['\u{2028}', '\u{2029}', '\u{202e}', '\u{200b}', '\u{e0041}']));
-        // The words may stand in a comment or in quotes, but on no line of their own.
+        // The words may be in a comment or in quotes, but not on a line of their own.
         assert!(text.lines().all(|line| !line.trim_start().starts_with("import")), "{text}");
     }
 }

@@ -1,75 +1,76 @@
-//! A tool in TypeScript.
+//! Writes a tool in TypeScript.
 
 use super::{
-    Tool,
-    look::{self, BUDGET_BYTES, Look},
-    model::{Field, Object, Shape, Type},
-    names::{block_comment, property, quoted},
+    TypedTool,
+    detail::{self, BUDGET_BYTES, DetailLevel},
+    model::{Field, ObjectType, SchemaShape, Type},
+    names::{escape_block_comment, property_name, quote},
 };
 
 const SHORTENED: &str = "// shortened: the schemas have the rest";
-/// More fields than these stand on lines of their own.
+/// An object with more fields has each on its own line.
 const FIELDS_ON_A_LINE: usize = 7;
 
 /// `get_issue(args: { owner: string; number?: number }): Promise<unknown>`
-pub(super) fn line(tool: &Tool<'_>) -> String {
-    let write = |look| {
-        let mut writer = Writer::new(look, Names::Inlined);
-        writer.function(tool);
+pub(super) fn signature(tool: &TypedTool<'_>) -> String {
+    let write = |level| {
+        let mut writer = TypeWriter::new(level, NamedTypes::Inlined);
+        writer.write_function(tool);
         writer.out
     };
-    look::line(write)
-        .unwrap_or_else(|| format!("{}(args?: object): Promise<unknown>", property(tool.name)))
+    detail::fit_signature(write)
+        .unwrap_or_else(|| format!("{}(args?: object): Promise<unknown>", property_name(tool.name)))
 }
 
 /// `declare const tools: { github: { get_issue(..): .. } };` with comments, and an interface for
-/// each type that is used again.
-pub(super) fn declaration(tool: &Tool<'_>) -> String {
-    let (server, name) = (property(tool.server), property(tool.name));
-    let write = |look: Look| {
-        let mut writer = Writer::new(look, Names::Used);
+/// each type that is used more than once.
+pub(super) fn declaration(tool: &TypedTool<'_>) -> String {
+    let (server, name) = (property_name(tool.server), property_name(tool.name));
+    let write = |level: DetailLevel| {
+        let mut writer = TypeWriter::new(level, NamedTypes::Declared);
         writer.out.push_str(&format!("declare const tools: {{ {server}: {{\n"));
-        let summary = block_comment(tool.summary);
+        let summary = escape_block_comment(tool.summary);
         if !summary.is_empty() {
             writer.out.push_str(&format!("  /** {summary} */\n"));
         }
         writer.out.push_str("  ");
         writer.indent = 1;
-        writer.function(tool);
+        writer.write_function(tool);
         writer.out.push_str(";\n} };");
         let definitions: String = writer.definitions.into_iter().flatten().collect();
         (format!("{definitions}{}", writer.out), writer.is_cut)
     };
-    let nothing = || {
+    let minimal = || {
         format!(
             "declare const tools: {{ {server}: {{ {name}(args?: object): Promise<unknown> }} }};\n{SHORTENED}"
         )
     };
-    look::declaration(write, SHORTENED).unwrap_or_else(nothing)
+    detail::fit_declaration(write, SHORTENED).unwrap_or_else(minimal)
 }
 
-/// A type on one line.
-pub(super) fn type_line(shape: &Shape, r#type: &Type, depth: usize) -> String {
-    let look = Look { depth, note_bytes: 0, inner_note_bytes: 0, fields: 30, choices: 8 };
-    let mut writer = Writer::new(look, Names::Inlined);
-    writer.write(shape, r#type, look.depth);
+/// Writes a type on one line.
+pub(super) fn type_line(shape: &SchemaShape, r#type: &Type, depth: usize) -> String {
+    let level = DetailLevel { depth, note_bytes: 0, inner_note_bytes: 0, fields: 30, choices: 8 };
+    let mut writer = TypeWriter::new(level, NamedTypes::Inlined);
+    writer.write(shape, r#type, level.depth);
     if writer.out.len() > BUDGET_BYTES { "unknown".to_owned() } else { writer.out }
 }
 
+/// How referenced types are written.
 #[derive(Clone, Copy, PartialEq)]
-enum Names {
-    /// What a name stands for is written in its place.
+enum NamedTypes {
+    /// In place of each reference.
     Inlined,
-    /// A type that is used again is written once.
-    Used,
+    /// Once, if the type is used more than once or is recursive.
+    Declared,
 }
 
-struct Writer {
-    look: Look,
-    names: Names,
+struct TypeWriter {
+    level: DetailLevel,
+    named_types: NamedTypes,
     out: String,
     indent: usize,
-    /// Those being written in place: one that leads back ends the walk.
+    /// Definitions being written inline, to stop at recursion.
     path: Vec<usize>,
     /// The written definitions of one shape, in the shape's order.
     definitions: Vec<Option<String>>,
@@ -77,20 +78,20 @@ struct Writer {
     is_cut: bool,
 }
 
-impl Writer {
-    fn new(look: Look, names: Names) -> Writer {
+impl TypeWriter {
+    fn new(level: DetailLevel, named_types: NamedTypes) -> TypeWriter {
         let (out, path, definitions) = (String::new(), Vec::new(), Vec::new());
         let (indent, is_defining, is_cut) = (0, false, false);
-        Writer { look, names, out, indent, path, definitions, is_defining, is_cut }
+        TypeWriter { level, named_types, out, indent, path, definitions, is_defining, is_cut }
     }
 
-    fn function(&mut self, tool: &Tool<'_>) {
+    fn write_function(&mut self, tool: &TypedTool<'_>) {
         let mut written = Vec::new();
-        self.out.push_str(&property(tool.name));
+        self.out.push_str(&property_name(tool.name));
         self.out.push('(');
         if tool.takes_arguments() {
             self.out.push_str(if tool.needs_arguments() { "args: " } else { "args?: " });
-            self.write(tool.input, &tool.input.root, self.look.depth);
+            self.write(tool.input, &tool.input.root, self.level.depth);
         }
         self.is_cut |= tool.input.is_cut;
         written.append(&mut self.definitions);
@@ -100,7 +101,7 @@ impl Writer {
         }
         match tool.output {
             Some(output) => {
-                self.write(output, &output.root, self.look.depth);
+                self.write(output, &output.root, self.level.depth);
                 self.is_cut |= output.is_cut;
             }
             None => self.out.push_str("unknown"),
@@ -110,8 +111,8 @@ impl Writer {
         self.out.push('>');
     }
 
-    fn write(&mut self, shape: &Shape, r#type: &Type, depth: usize) {
-        // Too long already: somebody will try again with less.
+    fn write(&mut self, shape: &SchemaShape, r#type: &Type, depth: usize) {
+        // Already too long: the caller retries with less detail.
         if self.out.len() > BUDGET_BYTES {
             return;
         }
@@ -122,7 +123,7 @@ impl Writer {
         let inner = depth.saturating_sub(1);
         match r#type {
             Type::Literal(value) => self.out.push_str(&match value.as_str() {
-                Some(text) => quoted(text),
+                Some(text) => quote(text),
                 None => value.to_string(),
             }),
             Type::Array(items) => {
@@ -142,8 +143,8 @@ impl Writer {
                 }
                 self.out.push(']');
             }
-            // Not `Record`, which must not lead back to the type it stands in.
-            Type::Map(values) if self.names == Names::Used && !values.is_leaf() => {
+            // Not `Record`, which cannot refer to the type that contains it.
+            Type::Map(values) if self.named_types == NamedTypes::Declared && !values.is_leaf() => {
                 self.out.push_str("{ [key: string]: ");
                 self.write(shape, values, inner);
                 self.out.push_str(" }");
@@ -155,7 +156,7 @@ impl Writer {
             }
             Type::Object(object) => self.write_object(shape, object, depth),
             Type::Union(choices) => self.write_choices(shape, choices, depth),
-            Type::Both(parts) => {
+            Type::Intersection(parts) => {
                 for (at, part) in parts.iter().enumerate() {
                     self.out.push_str(if at > 0 { " & " } else { "" });
                     self.write_within(shape, part, depth);
@@ -171,11 +172,11 @@ impl Writer {
         }
     }
 
-    /// In parentheses where `|` and `&` would bind otherwise.
-    fn write_within(&mut self, shape: &Shape, r#type: &Type, depth: usize) {
+    /// Writes a type in parentheses if `|` or `&` would bind wrongly.
+    fn write_within(&mut self, shape: &SchemaShape, r#type: &Type, depth: usize) {
         let start = self.out.len();
         self.write(shape, r#type, depth);
-        let is_joined = matches!(shape.resolved(r#type), Type::Union(_) | Type::Both(_));
+        let is_joined = matches!(shape.resolve(r#type), Type::Union(_) | Type::Intersection(_));
         let is_name = self.out.get(start..).is_some_and(super::names::is_identifier);
         if is_joined && !is_name {
             self.out.insert(start, '(');
@@ -183,12 +184,12 @@ impl Writer {
         }
     }
 
-    fn write_choices(&mut self, shape: &Shape, choices: &[Type], depth: usize) {
-        let shown = choices.get(..self.look.choices).unwrap_or(choices);
+    fn write_choices(&mut self, shape: &SchemaShape, choices: &[Type], depth: usize) {
+        let shown = choices.get(..self.level.choices).unwrap_or(choices);
         for (at, choice) in shown.iter().enumerate() {
             self.out.push_str(if at > 0 { " | " } else { "" });
             match choice {
-                Type::Both(_) => self.write_within(shape, choice, depth),
+                Type::Intersection(_) => self.write_within(shape, choice, depth),
                 _ => self.write(shape, choice, depth),
             }
         }
@@ -202,36 +203,36 @@ impl Writer {
         }
     }
 
-    fn write_object(&mut self, shape: &Shape, object: &Object, depth: usize) {
-        let is_outer = depth == self.look.depth && !self.is_defining;
-        let note_bytes = if is_outer { self.look.note_bytes } else { self.look.inner_note_bytes };
+    fn write_object(&mut self, shape: &SchemaShape, object: &ObjectType, depth: usize) {
+        let is_outer = depth == self.level.depth && !self.is_defining;
+        let note_bytes = if is_outer { self.level.note_bytes } else { self.level.inner_note_bytes };
         let is_line = note_bytes == 0
-            || self.names == Names::Inlined
+            || self.named_types == NamedTypes::Inlined
             || object.fields.iter().all(|field| {
-                field.notes.is_empty() && field.r#type.is_plain(&mut { FIELDS_ON_A_LINE })
+                field.notes.is_empty() && field.r#type.is_short(&mut { FIELDS_ON_A_LINE })
             }) && object.fields.len() <= FIELDS_ON_A_LINE;
-        let shown = object.fields.get(..self.look.fields).unwrap_or(&object.fields);
-        let is_short = shown.len() < object.fields.len();
-        self.is_cut |= is_short;
+        let shown = object.fields.get(..self.level.fields).unwrap_or(&object.fields);
+        let has_more = shown.len() < object.fields.len();
+        self.is_cut |= has_more;
         self.out.push_str(if is_line { "{ " } else { "{\n" });
         self.indent += 1;
         for (at, field) in shown.iter().enumerate() {
             if is_line {
                 self.out.push_str(if at > 0 { "; " } else { "" });
             } else {
-                self.comment(field, note_bytes);
-                self.tabs();
+                self.write_comment(field, note_bytes);
+                self.write_indent();
             }
-            self.out.push_str(&property(&field.name));
+            self.out.push_str(&property_name(&field.name));
             self.out.push_str(if field.is_required { ": " } else { "?: " });
             self.write(shape, &field.r#type, depth - 1);
             self.out.push_str(if is_line { "" } else { ";\n" });
         }
-        let others = object.has_others || is_short;
+        let others = object.has_others || has_more;
         match (others, is_line) {
             (true, true) => self.out.push_str("; [key: string]: unknown"),
             (true, false) => {
-                self.tabs();
+                self.write_indent();
                 self.out.push_str("[key: string]: unknown;\n");
             }
             (false, _) => {}
@@ -240,31 +241,31 @@ impl Writer {
         if is_line {
             self.out.push_str(" }");
         } else {
-            self.tabs();
+            self.write_indent();
             self.out.push('}');
         }
     }
 
-    fn comment(&mut self, field: &Field, bytes: usize) {
-        let comment = block_comment(&field.notes.comment(bytes, true));
+    fn write_comment(&mut self, field: &Field, bytes: usize) {
+        let comment = escape_block_comment(&field.notes.comment(bytes, true));
         if !comment.is_empty() {
-            self.tabs();
+            self.write_indent();
             self.out.push_str(&format!("/** {comment} */\n"));
         }
     }
 
-    fn tabs(&mut self) {
+    fn write_indent(&mut self) {
         self.out.extend(std::iter::repeat_n("  ", self.indent));
     }
 
-    fn write_named(&mut self, shape: &Shape, at: usize, depth: usize) {
+    fn write_named(&mut self, shape: &SchemaShape, at: usize, depth: usize) {
         let Some(definition) = shape.definition(at) else { return self.out.push_str("unknown") };
         let is_small =
-            !matches!(definition.r#type, Type::Object(_) | Type::Union(_) | Type::Both(_));
-        let is_again = definition.is_recursive || (definition.uses > 1 && !is_small);
-        if self.names == Names::Used && is_again {
+            !matches!(definition.r#type, Type::Object(_) | Type::Union(_) | Type::Intersection(_));
+        let is_declared = definition.is_recursive || (definition.uses > 1 && !is_small);
+        if self.named_types == NamedTypes::Declared && is_declared {
             self.out.push_str(&definition.name);
-            return self.define(shape, at);
+            return self.write_definition(shape, at);
         }
         if self.path.contains(&at) {
             return self.out.push_str("unknown");
@@ -274,15 +275,15 @@ impl Writer {
         self.path.pop();
     }
 
-    fn define(&mut self, shape: &Shape, at: usize) {
+    fn write_definition(&mut self, shape: &SchemaShape, at: usize) {
         self.definitions.resize(shape.definitions.len(), None);
         let written = self.definitions.get_mut(at).filter(|written| written.is_none());
         let (Some(written), Some(definition)) = (written, shape.definition(at)) else { return };
-        // So that it is not written again from within itself.
+        // Marks the definition, so that it is not written again from within itself.
         *written = Some(String::new());
         let (out, indent) = (std::mem::take(&mut self.out), std::mem::take(&mut self.indent));
         let was_defining = std::mem::replace(&mut self.is_defining, true);
-        let depth = self.look.depth;
+        let depth = self.level.depth;
         let name = &definition.name;
         match &definition.r#type {
             object @ Type::Object(_) => {

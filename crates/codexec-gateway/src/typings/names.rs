@@ -1,4 +1,4 @@
-//! Names of types and fields that every reader takes for names.
+//! Identifiers, and the quoting and escaping of everything else.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use crate::clean::{clean, clean_line};
 
 const NAME_CHARACTERS: usize = 40;
 
-/// What stands for something else in the languages we write.
-const TAKEN: [&str; 20] = [
+/// Names with another meaning in TypeScript or Python.
+const RESERVED: [&str; 20] = [
     "Any",
     "Array",
     "Boolean",
@@ -39,33 +39,34 @@ const PYTHON_KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// The names of types that are given out, each once.
+/// The type names of one tool, each used once.
 #[derive(Clone, Default)]
-pub(super) struct Names {
+pub(super) struct TypeNames {
     used: HashSet<String>,
 }
 
-impl Names {
-    /// `issue-label` becomes `IssueLabel`, the second one `IssueLabel2`.
-    pub(super) fn make(&mut self, wanted: &str) -> String {
+impl TypeNames {
+    /// Returns a unique type name: `issue-label` becomes `IssueLabel`, or else `IssueLabel2`.
+    pub(super) fn make_unique(&mut self, text: &str) -> String {
         let mut name = String::new();
-        let words = wanted.split(|c: char| !c.is_ascii_alphanumeric());
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
         for word in words.filter(|word| !word.is_empty()) {
             let mut letters = word.chars();
             name.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
             name.extend(letters);
         }
         let mut name: String = name.chars().take(NAME_CHARACTERS).collect();
-        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || TAKEN.contains(&name.as_str()) {
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || RESERVED.contains(&name.as_str())
+        {
             name.insert_str(0, "The");
         }
-        let mut made = name.clone();
+        let mut unique = name.clone();
         let mut number = 2;
-        while !self.used.insert(made.clone()) {
-            made = format!("{name}{number}");
+        while !self.used.insert(unique.clone()) {
+            unique = format!("{name}{number}");
             number += 1;
         }
-        made
+        unique
     }
 }
 
@@ -79,24 +80,24 @@ pub(super) fn is_python_name(name: &str) -> bool {
     is_identifier(name) && !PYTHON_KEYWORDS.contains(&name)
 }
 
-/// A text in quotes, as JSON, TypeScript and Python write it; a line stays a line.
-pub(super) fn quoted(text: &str) -> String {
+/// Returns a string literal that is valid in JSON, TypeScript and Python, on one line.
+pub(super) fn quote(text: &str) -> String {
     Value::String(clean(text)).to_string()
 }
 
-/// A field of TypeScript: as it is when it is an identifier, else quoted.
-pub(super) fn property(name: &str) -> String {
-    // `new(..)` would be a constructor.
-    if is_identifier(name) && name != "new" { name.to_owned() } else { quoted(name) }
+/// Returns a TypeScript property name: the identifier itself, or a quoted name.
+pub(super) fn property_name(name: &str) -> String {
+    // An unquoted `new(..)` would be a constructor.
+    if is_identifier(name) && name != "new" { name.to_owned() } else { quote(name) }
 }
 
-/// A text that cannot end the `/* */` around it.
-pub(super) fn block_comment(text: &str) -> String {
+/// Returns a text that cannot end the `/* */` around it.
+pub(super) fn escape_block_comment(text: &str) -> String {
     clean_line(text).replace("*/", "* /")
 }
 
-/// A text that cannot end the `"""` around it.
-pub(super) fn docstring(text: &str) -> String {
+/// Returns a text that cannot end the `"""` around it.
+pub(super) fn escape_docstring(text: &str) -> String {
     let text = clean_line(text).replace('\\', "\\\\").replace("\"\"\"", "'''");
     match text.strip_suffix('"') {
         Some(text) => format!("{text}'"),

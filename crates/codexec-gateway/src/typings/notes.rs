@@ -1,4 +1,4 @@
-//! What a schema says beside the type, in few words.
+//! Reads descriptions, limits and defaults of a schema as short notes.
 
 use serde_json::{Map, Value};
 
@@ -7,11 +7,11 @@ use crate::clean::{clean_line, cut};
 
 const TEXT_BYTES: usize = 300;
 const FACT_BYTES: usize = 48;
-/// What serializers write for "no limit".
+/// The largest safe integer, which serializers write for "no limit".
 const SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Of the first of these that says anything.
-pub(super) fn notes<'a>(schemas: impl Iterator<Item = &'a Map<String, Value>>) -> Notes {
+/// Reads each note from the first schema that has it.
+pub(super) fn read_notes<'a>(schemas: impl Iterator<Item = &'a Map<String, Value>>) -> Notes {
     let mut notes = Notes::default();
     for schema in schemas {
         let text = schema.get("description").and_then(Value::as_str).unwrap_or_default();
@@ -19,7 +19,7 @@ pub(super) fn notes<'a>(schemas: impl Iterator<Item = &'a Map<String, Value>>) -
             notes.text = cut(&clean_line(text), TEXT_BYTES);
         }
         if notes.facts.is_empty() {
-            notes.facts = facts(schema);
+            notes.facts = read_facts(schema);
         }
         if notes.default.is_none() {
             notes.default = schema.get("default").filter(|value| is_short(value)).cloned();
@@ -28,12 +28,12 @@ pub(super) fn notes<'a>(schemas: impl Iterator<Item = &'a Map<String, Value>>) -
     notes
 }
 
-fn facts(schema: &Map<String, Value>) -> Vec<String> {
+fn read_facts(schema: &Map<String, Value>) -> Vec<String> {
     let mut facts = Vec::new();
     let number = |key: &str| {
         let value = schema.get(key)?;
-        let is_told = value.as_f64().is_some_and(|number| number.abs() < SAFE_INTEGER);
-        is_told.then(|| value.to_string())
+        let is_limit = value.as_f64().is_some_and(|number| number.abs() < SAFE_INTEGER);
+        is_limit.then(|| value.to_string())
     };
     let text = |key: &str| {
         let text = clean_line(schema.get(key)?.as_str()?);
@@ -44,7 +44,7 @@ fn facts(schema: &Map<String, Value>) -> Vec<String> {
         ("minLength", "maxLength", " characters"),
         ("minItems", "maxItems", " items"),
     ] {
-        // At least nothing is nothing said.
+        // A minimum of 0 characters or items says nothing.
         let least = number(least).filter(|least| what.is_empty() || least != "0");
         match (least, number(most)) {
             (Some(least), Some(most)) => facts.push(format!("{least} to {most}{what}")),
@@ -55,11 +55,11 @@ fn facts(schema: &Map<String, Value>) -> Vec<String> {
     }
     facts.extend(number("exclusiveMinimum").map(|least| format!("more than {least}")));
     facts.extend(number("exclusiveMaximum").map(|most| format!("less than {most}")));
-    facts.extend(number("multipleOf").map(|step| format!("in steps of {step}")));
+    facts.extend(number("multipleOf").map(|step| format!("multiple of {step}")));
     facts.extend(text("format"));
-    facts.extend(text("pattern").map(|pattern| format!("like /{pattern}/")));
+    facts.extend(text("pattern").map(|pattern| format!("pattern /{pattern}/")));
     if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-        facts.push("no two the same".to_owned());
+        facts.push("unique items".to_owned());
     }
     if schema.get("deprecated") == Some(&Value::Bool(true)) {
         facts.push("deprecated".to_owned());
@@ -72,7 +72,7 @@ fn facts(schema: &Map<String, Value>) -> Vec<String> {
     facts
 }
 
-/// A default that fits a comment; nothing as the default is nothing said.
+/// Returns true for a value that fits a comment; a null default is not worth one.
 fn is_short(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -92,7 +92,7 @@ fn is_short_scalar(value: &Value) -> bool {
 }
 
 impl Notes {
-    /// As one comment of at most `bytes` bytes.
+    /// Returns the notes as one comment; `bytes` limits its text.
     pub(super) fn comment(&self, bytes: usize, with_default: bool) -> String {
         if bytes == 0 {
             return String::new();

@@ -1,4 +1,4 @@
-//! What a value can be, in no language yet.
+//! The language-independent model of a schema's types.
 
 use serde_json::Value;
 
@@ -11,28 +11,28 @@ pub(super) enum Type {
     Integer,
     Number,
     String,
-    /// A text, a number, a boolean or null.
+    /// A string, a number, a boolean or null.
     Literal(Value),
     Array(Box<Type>),
     Tuple {
         items: Vec<Type>,
         rest: Option<Box<Type>>,
     },
-    /// Any names, values of one type.
+    /// An object with arbitrary keys and values of one type.
     Map(Box<Type>),
-    Object(Object),
-    /// Two or more, none of them a union.
+    Object(ObjectType),
+    /// Two or more types, none of which is a union.
     Union(Vec<Type>),
-    /// All of these at once, where they could not be made one.
-    Both(Vec<Type>),
-    /// A place in [`Shape::definitions`].
+    /// Types that hold at once and could not be merged into one.
+    Intersection(Vec<Type>),
+    /// An index into [`SchemaShape::definitions`].
     Named(usize),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Object {
+pub(super) struct ObjectType {
     pub(super) fields: Vec<Field>,
-    /// Whether the schema says what other fields there can be.
+    /// True if the schema has a type for further fields.
     pub(super) has_others: bool,
 }
 
@@ -44,42 +44,42 @@ pub(super) struct Field {
     pub(super) notes: Notes,
 }
 
-/// What the schema says about a value beside its type.
+/// The description, limits and default of a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Notes {
-    /// On one line, cleaned.
+    /// The description, cleaned and on one line.
     pub(super) text: String,
-    /// Limits and formats, in few words.
+    /// Limits and formats, each in a few words.
     pub(super) facts: Vec<String>,
     pub(super) default: Option<Value>,
 }
 
-/// A schema, read.
+/// The types of a schema.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(super) struct SchemaShape {
     pub(super) root: Type,
-    pub(super) definitions: Vec<Definition>,
-    /// Whether something was left out because there is too much of it.
+    pub(super) definitions: Vec<TypeDefinition>,
+    /// True if something was left out because of a limit.
     pub(super) is_cut: bool,
 }
 
-/// What a reference leads to.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Definition {
+pub(super) struct TypeDefinition {
     pub(super) name: String,
     pub(super) r#type: Type,
-    /// How often it is referred to.
+    /// How often it is referenced.
     pub(super) uses: usize,
     pub(super) is_recursive: bool,
 }
 
-impl Shape {
-    pub(super) fn definition(&self, at: usize) -> Option<&Definition> {
+impl SchemaShape {
+    pub(super) fn definition(&self, at: usize) -> Option<&TypeDefinition> {
         self.definitions.get(at)
     }
 
-    /// The type behind a name. Definitions never lead straight back to themselves.
-    pub(super) fn resolved<'a>(&'a self, r#type: &'a Type) -> &'a Type {
+    /// Follows references to a type. Ends, because no definition is only a reference to itself.
+    pub(super) fn resolve<'a>(&'a self, r#type: &'a Type) -> &'a Type {
         let mut found = r#type;
         while let Type::Named(at) = found {
             match self.definition(*at) {
@@ -90,24 +90,25 @@ impl Shape {
         found
     }
 
-    /// The fields of the whole: those of every choice, required where every choice requires them.
+    /// Returns the fields of the root type. A field of a union is required if every choice
+    /// requires it.
     pub(super) fn fields(&self) -> Option<Vec<Field>> {
         self.fields_of(&self.root, &mut { MAX_CHOICES })
     }
 
-    /// `left`: how many more choices are looked into.
+    /// Returns the fields of a type; `left` is the number of types that may still be visited.
     pub(super) fn fields_of(&self, r#type: &Type, left: &mut usize) -> Option<Vec<Field>> {
         *left = left.checked_sub(1)?;
-        match self.resolved(r#type) {
+        match self.resolve(r#type) {
             Type::Object(object) => Some(object.fields.clone()),
             Type::Map(values) if **values == Type::Unknown => Some(Vec::new()),
             Type::Union(choices) => {
                 let choices = choices.iter().map(|choice| self.fields_of(choice, left));
-                super::merge::any_of(choices.collect::<Option<Vec<_>>>()?)
+                super::merge::any_of_fields(choices.collect::<Option<Vec<_>>>()?)
             }
-            Type::Both(parts) => {
+            Type::Intersection(parts) => {
                 let parts = parts.iter().map(|part| self.fields_of(part, left));
-                Some(super::merge::all_of(parts.collect::<Option<Vec<_>>>()?))
+                Some(super::merge::all_of_fields(parts.collect::<Option<Vec<_>>>()?))
             }
             Type::Unknown => Some(Vec::new()),
             _ => None,
@@ -115,8 +116,8 @@ impl Shape {
     }
 }
 
-/// Choices within choices could be without end.
-const MAX_CHOICES: usize = 100;
+/// Limits the types that are visited, because choices can be nested without end.
+pub(super) const MAX_CHOICES: usize = 100;
 
 impl Notes {
     pub(super) fn is_empty(&self) -> bool {
@@ -125,7 +126,7 @@ impl Notes {
 }
 
 impl Type {
-    /// Whether nothing is nested in it, so that it is written however deep it stands.
+    /// Returns true if nothing is nested in the type, so that it can be written at any depth.
     pub(super) fn is_leaf(&self) -> bool {
         match self {
             Type::Union(choices) => choices.iter().all(Type::is_leaf),
@@ -133,21 +134,23 @@ impl Type {
             | Type::Tuple { .. }
             | Type::Map(_)
             | Type::Object(_)
-            | Type::Both(_)
+            | Type::Intersection(_)
             | Type::Named(_) => false,
             _ => true,
         }
     }
 
-    /// Whether it fits on one line without a loss: few fields and nothing said about them.
-    pub(super) fn is_plain(&self, left: &mut usize) -> bool {
+    /// Returns true if the type fits on one line: few fields, and no comments.
+    pub(super) fn is_short(&self, left: &mut usize) -> bool {
         match self {
-            Type::Array(inner) | Type::Map(inner) => inner.is_plain(left),
-            Type::Tuple { items, .. } => items.iter().all(|item| item.is_plain(left)),
-            Type::Union(parts) | Type::Both(parts) => parts.iter().all(|part| part.is_plain(left)),
+            Type::Array(inner) | Type::Map(inner) => inner.is_short(left),
+            Type::Tuple { items, .. } => items.iter().all(|item| item.is_short(left)),
+            Type::Union(parts) | Type::Intersection(parts) => {
+                parts.iter().all(|part| part.is_short(left))
+            }
             Type::Object(object) => object.fields.iter().all(|field| {
                 *left = left.saturating_sub(1);
-                *left > 0 && field.notes.is_empty() && field.r#type.is_plain(left)
+                *left > 0 && field.notes.is_empty() && field.r#type.is_short(left)
             }),
             _ => true,
         }

@@ -1,4 +1,4 @@
-//! Where references within a schema lead. Nothing outside it is ever looked at.
+//! Resolves references within a schema. References to anything outside are never followed.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,17 @@ use serde_json::{Map, Value};
 const REFERENCE_BYTES: usize = 512;
 const ANCHORS: usize = 1_000;
 
+/// The targets of references within one schema.
 pub(super) struct References<'a> {
     root: &'a Value,
-    /// What the schema calls itself, before `#`.
-    own: &'a str,
+    /// The schema's own `$id`, without `#`.
+    base: &'a str,
     anchors: HashMap<&'a str, &'a Value>,
 }
 
 impl<'a> References<'a> {
     pub(super) fn new(root: &'a Value) -> References<'a> {
-        let own = root.get("$id").and_then(Value::as_str).unwrap_or_default();
+        let base = root.get("$id").and_then(Value::as_str).unwrap_or_default();
         let sections =
             ["$defs", "definitions"].iter().filter_map(|key| root.get(*key)?.as_object());
         let mut anchors = HashMap::new();
@@ -27,11 +28,11 @@ impl<'a> References<'a> {
                 anchors.entry(name.trim_start_matches('#')).or_insert(schema);
             }
         }
-        References { root, own: own.trim_end_matches('#'), anchors }
+        References { root, base: base.trim_end_matches('#'), anchors }
     }
 
-    /// The reference that a schema consists of.
-    pub(super) fn of(schema: &'a Map<String, Value>) -> Option<&'a str> {
+    /// Returns the reference in a schema, if it has one.
+    pub(super) fn target_of(schema: &'a Map<String, Value>) -> Option<&'a str> {
         let keys = ["$ref", "$dynamicRef", "$recursiveRef"];
         keys.iter().find_map(|key| schema.get(*key)?.as_str())
     }
@@ -40,7 +41,7 @@ impl<'a> References<'a> {
         if to.len() > REFERENCE_BYTES {
             return None;
         }
-        let inside = match to.strip_prefix(self.own) {
+        let inside = match to.strip_prefix(self.base) {
             Some(inside) if inside.starts_with('#') => inside,
             _ => to,
         };
@@ -48,7 +49,7 @@ impl<'a> References<'a> {
         if fragment.is_empty() {
             return Some(self.root);
         }
-        let fragment = unescaped(fragment);
+        let fragment = percent_decode(fragment);
         match fragment.starts_with('/') {
             true => self.root.pointer(&fragment),
             false => self.anchors.get(fragment.as_str()).copied(),
@@ -56,8 +57,8 @@ impl<'a> References<'a> {
     }
 }
 
-/// With `%20` and the like as the characters they stand for.
-fn unescaped(text: &str) -> String {
+/// Decodes percent-encoding such as `%20`.
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
