@@ -1,5 +1,5 @@
-//! THREAT[TXT-3]: the types that were seen at one place, and nothing of the values. Names that look
-//! like data are values too.
+//! THREAT[TXT-3]: the observed types of one value, without the value itself. Field names that look
+//! like data count as values too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,79 +7,79 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 const DEPTH: usize = 6;
-/// Fields of one object; one with more is a map, whose names are data.
+/// Maximum number of fields of one object; an object with more is a map, whose keys are data.
 const FIELDS: usize = 40;
-/// Elements of one list that are looked at.
+/// How many elements of one list are observed.
 const ELEMENTS: usize = 16;
-/// Values of one result that are looked at.
+/// How many values of one result are observed.
 const VALUES: usize = 400;
-/// Places that are kept of one tool.
-const PLACES: usize = 400;
+/// Maximum number of nodes in the shape of one tool's results.
+const NODES: usize = 400;
 const NAME_BYTES: usize = 48;
-/// A name with so many digits is somebody's number.
+/// A name with this many digits is data, such as an account number.
 const NAME_DIGITS: usize = 6;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Seen {
+pub(super) struct OutputShape {
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    kinds: BTreeSet<Kind>,
+    kinds: BTreeSet<ScalarKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    items: Option<Box<Seen>>,
+    items: Option<Box<OutputShape>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<Object>,
-    /// The values of an object whose names are data.
+    object: Option<ObjectShape>,
+    /// The values of an object whose keys are data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    map: Option<Box<Seen>>,
+    map: Option<Box<OutputShape>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum ScalarKind {
     String,
     Integer,
     Number,
     Boolean,
     Null,
-    /// Too deep or too much to be told.
+    /// Nested too deep, or beyond the limit of values.
     Unknown,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Object {
-    /// How often there was one.
+struct ObjectShape {
+    /// How often the object was observed.
     times: u32,
-    fields: BTreeMap<String, Field>,
+    fields: BTreeMap<String, FieldShape>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Field {
-    /// How often the object had it.
+struct FieldShape {
+    /// How often the object had the field.
     times: u32,
-    seen: Seen,
+    seen: OutputShape,
 }
 
-impl Seen {
-    pub(super) fn look(&mut self, value: &Value) {
-        if self.places() < PLACES {
+impl OutputShape {
+    pub(super) fn observe(&mut self, value: &Value) {
+        if self.count_nodes() < NODES {
             self.add(value, DEPTH, &mut { VALUES });
         }
     }
 
     fn add(&mut self, value: &Value, depth: usize, left: &mut usize) {
         let (Some(fewer), Some(inner)) = (left.checked_sub(1), depth.checked_sub(1)) else {
-            self.kinds.insert(Kind::Unknown);
+            self.kinds.insert(ScalarKind::Unknown);
             return;
         };
         *left = fewer;
         let kind = match value {
-            Value::Null => Kind::Null,
-            Value::Bool(_) => Kind::Boolean,
-            Value::Number(number) if number.is_f64() => Kind::Number,
-            Value::Number(_) => Kind::Integer,
-            Value::String(_) => Kind::String,
+            Value::Null => ScalarKind::Null,
+            Value::Bool(_) => ScalarKind::Boolean,
+            Value::Number(number) if number.is_f64() => ScalarKind::Number,
+            Value::Number(_) => ScalarKind::Integer,
+            Value::String(_) => ScalarKind::String,
             Value::Array(list) => {
                 let items = self.items.get_or_insert_default();
                 for item in list.iter().take(ELEMENTS) {
@@ -93,7 +93,7 @@ impl Seen {
     }
 
     fn add_object(&mut self, fields: &Map<String, Value>, depth: usize, left: &mut usize) {
-        let is_map = fields.len() > FIELDS || !fields.keys().all(|name| is_field(name));
+        let is_map = fields.len() > FIELDS || !fields.keys().all(|name| is_field_name(name));
         if self.map.is_none() && !is_map {
             let object = self.object.get_or_insert_default();
             object.times = object.times.saturating_add(1);
@@ -106,10 +106,10 @@ impl Seen {
                 return;
             }
         }
-        // Its names are data: they are forgotten, and the values become one.
+        // The keys are data: they are dropped, and the shapes of the values are merged.
         let map = self.map.get_or_insert_default();
         for field in self.object.take().into_iter().flat_map(|object| object.fields.into_values()) {
-            map.absorb(field.seen);
+            map.merge(field.seen);
         }
         if is_map || !fields.is_empty() {
             for value in fields.values().take(ELEMENTS) {
@@ -118,14 +118,14 @@ impl Seen {
         }
     }
 
-    /// Takes over what was seen elsewhere.
-    fn absorb(&mut self, other: Seen) {
+    /// Merges another shape into this one.
+    fn merge(&mut self, other: OutputShape) {
         self.kinds.extend(other.kinds);
         if let Some(items) = other.items {
-            self.items.get_or_insert_default().absorb(*items);
+            self.items.get_or_insert_default().merge(*items);
         }
         if let Some(map) = other.map {
-            self.map.get_or_insert_default().absorb(*map);
+            self.map.get_or_insert_default().merge(*map);
         }
         if let Some(object) = other.object {
             let own = self.object.get_or_insert_default();
@@ -133,33 +133,33 @@ impl Seen {
             for (name, field) in object.fields {
                 let known = own.fields.entry(name).or_default();
                 known.times = known.times.saturating_add(field.times);
-                known.seen.absorb(field.seen);
+                known.seen.merge(field.seen);
             }
         }
     }
 
-    fn places(&self) -> usize {
-        let inner = self.items.iter().chain(&self.map).map(|inner| inner.places());
+    fn count_nodes(&self) -> usize {
+        let inner = self.items.iter().chain(&self.map).map(|inner| inner.count_nodes());
         let fields = self.object.iter().flat_map(|object| object.fields.values());
-        1 + inner.sum::<usize>() + fields.map(|field| field.seen.places()).sum::<usize>()
+        1 + inner.sum::<usize>() + fields.map(|field| field.seen.count_nodes()).sum::<usize>()
     }
 
-    /// Whether a file may say this.
-    pub(super) fn is_reasonable(&self) -> bool {
-        self.places() <= PLACES * 2 && self.has_only_fields()
+    /// Returns true if a shape from a file is within the limits.
+    pub(super) fn is_valid(&self) -> bool {
+        self.count_nodes() <= NODES * 2 && self.has_only_field_names()
     }
 
-    fn has_only_fields(&self) -> bool {
-        self.items.iter().chain(&self.map).all(|inner| inner.has_only_fields())
+    fn has_only_field_names(&self) -> bool {
+        self.items.iter().chain(&self.map).all(|inner| inner.has_only_field_names())
             && self
                 .object
                 .iter()
                 .flat_map(|object| &object.fields)
-                .all(|(name, field)| is_field(name) && field.seen.has_only_fields())
+                .all(|(name, field)| is_field_name(name) && field.seen.has_only_field_names())
     }
 
     pub(super) fn schema(&self) -> Value {
-        if self.kinds.contains(&Kind::Unknown) {
+        if self.kinds.contains(&ScalarKind::Unknown) {
             return json!({});
         }
         let mut choices: Vec<Value> = Vec::new();
@@ -170,7 +170,7 @@ impl Seen {
             choices.push(json!({"type": "object", "additionalProperties": map.schema()}));
         }
         if let Some(items) = &self.items {
-            choices.push(match **items == Seen::default() {
+            choices.push(match **items == OutputShape::default() {
                 true => json!({"type": "array"}),
                 false => json!({"type": "array", "items": items.schema()}),
             });
@@ -184,7 +184,7 @@ impl Seen {
     }
 }
 
-impl Object {
+impl ObjectShape {
     fn schema(&self) -> Value {
         let mut properties = Map::new();
         let mut required = Vec::new();
@@ -198,8 +198,8 @@ impl Object {
     }
 }
 
-/// Whether a name looks like a field of a program and not like somebody's data.
-fn is_field(name: &str) -> bool {
+/// Returns true if a name looks like a field name, not like data.
+fn is_field_name(name: &str) -> bool {
     let is_first = |c: char| c.is_ascii_alphabetic() || "_$@".contains(c);
     let is_next = |c: char| c.is_ascii_alphanumeric() || "_-$".contains(c);
     name.len() <= NAME_BYTES

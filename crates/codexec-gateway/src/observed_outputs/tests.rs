@@ -11,18 +11,18 @@ fn server() -> ServerName {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
-/// The shape of these results, one after the other.
+/// Checks the shape after these results.
 #[track_caller]
 fn check(results: &[Value], expected: Value) {
-    let mut seen = Seen::default();
+    let mut seen = OutputShape::default();
     for result in results {
-        seen.look(result);
+        seen.observe(result);
     }
     assert_eq!(seen.schema(), expected);
 }
 
 #[test]
-fn shapes_grow_with_what_is_seen() {
+fn shapes_grow_with_each_result() {
     let text = || json!({"type": "string"});
     check(&[], json!({}));
     check(&[json!("a"), json!("b")], text());
@@ -40,7 +40,7 @@ fn shapes_grow_with_what_is_seen() {
 }
 
 #[test]
-fn txt_3_names_that_are_data_are_not_kept() {
+fn txt_3_names_that_are_data_are_not_stored() {
     let map = |values: Value| json!({"type": "object", "additionalProperties": values});
     let number = || json!({"type": "integer"});
     for name in
@@ -52,14 +52,14 @@ fn txt_3_names_that_are_data_are_not_kept() {
     let many: serde_json::Map<String, Value> =
         (0..41).map(|n| (format!("k{n}"), json!(n))).collect();
     check(&[Value::Object(many)], map(number()));
-    // Each call names others.
+    // Each call has other keys.
     let each: Vec<Value> = (0..60).map(|n| json!({format!("user{n}"): n})).collect();
     check(&each, map(number()));
 }
 
 #[test]
-fn txt_3_no_value_is_kept_and_nothing_is_without_end() {
-    let observed = Observed::new(None);
+fn txt_3_no_value_is_stored_and_everything_is_bounded() {
+    let observed = ObservedOutputs::new(None);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let _guard = runtime.enter();
     let mut deep = json!("secret");
@@ -68,44 +68,44 @@ fn txt_3_no_value_is_kept_and_nothing_is_without_end() {
     }
     let wide: Vec<Value> = (0..10_000).map(|n| json!({"n": n, "text": "secret"})).collect();
     let tool = tool("t", "");
-    observed.look(&server(), &tool, &deep);
-    observed.look(&server(), &tool, &json!(wide));
+    observed.observe(&server(), &tool, &deep);
+    observed.observe(&server(), &tool, &json!(wide));
     let schema = observed.schema(&server(), &tool).expect("seen").to_string();
     assert!(!schema.contains("\"secret\"") && schema.len() < 2_000, "{schema}");
     for n in 0..2_000 {
-        observed.look(&server(), &tool, &json!({format!("f{n}"): 1}));
+        observed.observe(&server(), &tool, &json!({format!("f{n}"): 1}));
     }
-    assert_eq!(tool.looked_at.load(Ordering::Relaxed), LOOKS);
+    assert_eq!(tool.looked_at.load(Ordering::Relaxed), MAX_OBSERVATIONS);
 }
 
 #[tokio::test]
-async fn what_was_seen_outlives_the_process_and_not_the_definition() {
+async fn observations_outlive_the_process_but_not_the_definition() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path().to_path_buf();
-    let before = Observed::new(Some(&home));
-    before.look(&server(), &tool("t", "one"), &json!({"id": 1}));
-    before.look(&server(), &tool("u", "one"), &json!("text"));
+    let before = ObservedOutputs::new(Some(&home));
+    before.observe(&server(), &tool("t", "one"), &json!({"id": 1}));
+    before.observe(&server(), &tool("u", "one"), &json!("text"));
     before.save();
 
-    let after = Observed::new(Some(&home));
+    let after = ObservedOutputs::new(Some(&home));
     let id =
         json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
     assert_eq!(after.schema(&server(), &tool("t", "one")), Some(id.clone()));
     assert_eq!(after.schema(&server(), &tool("t", "two")), None);
-    after.look(&server(), &tool("t", "two"), &json!([1]));
+    after.observe(&server(), &tool("t", "two"), &json!([1]));
     let list = json!({"type": "array", "items": {"type": "integer"}});
     assert_eq!(after.schema(&server(), &tool("t", "two")), Some(list));
     after.save();
-    let kept = Observed::new(Some(&home));
-    assert_eq!(kept.schema(&server(), &tool("t", "one")), None);
-    assert_eq!(kept.schema(&server(), &tool("u", "one")), Some(json!({"type": "string"})));
+    let reloaded = ObservedOutputs::new(Some(&home));
+    assert_eq!(reloaded.schema(&server(), &tool("t", "one")), None);
+    assert_eq!(reloaded.schema(&server(), &tool("u", "one")), Some(json!({"type": "string"})));
     let files: Vec<_> =
         std::fs::read_dir(home.join("observed")).expect("there").flatten().collect();
     assert_eq!(files.len(), 1, "nothing half written is left: {files:?}");
 }
 
 #[tokio::test]
-async fn a_file_that_is_wrong_is_none() {
+async fn an_invalid_file_counts_as_missing() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path().to_path_buf();
     let tool = tool("t", "");
@@ -115,20 +115,20 @@ async fn a_file_that_is_wrong_is_none() {
     std::fs::create_dir(home.join("observed")).expect("made");
     for text in ["", "{", "[]", "{\"t\": 5}", &hidden.to_string(), &"[".repeat(100_000)] {
         std::fs::write(home.join("observed/s.json"), text).expect("written");
-        let observed = Observed::new(Some(&home));
+        let observed = ObservedOutputs::new(Some(&home));
         assert_eq!(observed.schema(&server(), &tool), None, "{text}");
-        observed.look(&server(), &tool, &json!(1));
+        observed.observe(&server(), &tool, &json!(1));
         observed.save();
-        let again = Observed::new(Some(&home)).schema(&server(), &tool);
+        let again = ObservedOutputs::new(Some(&home)).schema(&server(), &tool);
         assert_eq!(again, Some(json!({"type": "integer"})));
     }
 }
 
 #[test]
-fn a_promise_is_worth_more_than_what_was_seen() {
-    let observed = Observed::new(None);
-    let promised = Tool::read(&json!({"name": "t", "outputSchema": {"type": "object"}}));
-    let promised = promised.expect("a tool");
-    observed.look(&server(), &promised, &json!({"id": 1}));
-    assert_eq!(observed.schema(&server(), &promised), None);
+fn an_output_schema_wins_over_observations() {
+    let observed = ObservedOutputs::new(None);
+    let tool = Tool::read(&json!({"name": "t", "outputSchema": {"type": "object"}}));
+    let tool = tool.expect("a tool");
+    observed.observe(&server(), &tool, &json!({"id": 1}));
+    assert_eq!(observed.schema(&server(), &tool), None);
 }

@@ -1,11 +1,10 @@
-//! What a server is called here.
+//! Converts the server names of config files to codexec's server names.
 
 use codexec_types::{InvalidServerName, ServerName};
 
-/// The name as it can be used. Clients allow more than we do: `microsoft/playwright` or
-/// `My Server` are kept with `_` in place of what we have no use for. What looks like a path out
-/// of somewhere, or hides something, is nobody's name.
-pub(super) fn usable(written: &str) -> Result<ServerName, InvalidServerName> {
+/// Returns a valid name. Clients allow more characters: in `microsoft/playwright` or `My Server`,
+/// invalid characters become `_`. Path traversal and control characters are errors.
+pub(super) fn to_server_name(written: &str) -> Result<ServerName, InvalidServerName> {
     if let Ok(name) = ServerName::new(written) {
         return Ok(name);
     }
@@ -14,8 +13,8 @@ pub(super) fn usable(written: &str) -> Result<ServerName, InvalidServerName> {
         || written.starts_with(['/', '.', '~'])
         || written.chars().any(char::is_control)
         || !written.chars().any(|c| c.is_ascii_alphanumeric());
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let text: String = written.chars().map(plain).collect();
+    let to_valid = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let text: String = written.chars().map(to_valid).collect();
     if is_hostile {
         return Err(InvalidServerName(written.chars().take(80).collect()));
     }

@@ -1,4 +1,4 @@
-//! Our own file: strict, and its word holds for servers that others name.
+//! codexec's own file: strict, and it also sets options for servers of other files.
 
 use super::*;
 
@@ -24,7 +24,7 @@ oauth = { client-id = "i", client-secret = "keyring:s", callback-port = 1, scope
 type = "sse"
 url = "https://h/sse"
 "#);
-    same(
+    check_parsed(
         &parsed,
         &[
             "a@4: /home/me/bin/x t0p A=<env TOKEN> B=<file /home/me/.secret> C=<keyring c> D=t0p \
@@ -38,7 +38,7 @@ url = "https://h/sse"
 }
 
 #[test]
-fn anybodys_server_is_narrowed() {
+fn options_apply_to_servers_of_other_files() {
     let others = read(
         Client::Codex,
         Reach::User,
@@ -48,25 +48,28 @@ fn anybodys_server_is_narrowed() {
     let own = own("[servers.a]\nenabled-tools = ['get_*']\ndisabled-tools = ['get_x']\n\
          startup-timeout-ms = 5\ntimeout-ms = 6\nmax-concurrency = 7\ntrust = 'ask'\n\
          [servers.b]\nenabled = false\n[servers.c]\nenabled = true\n[servers.nobody]\ntrust = 'auto'\n");
-    same(
+    check_parsed(
         &merge(vec![others, own]),
         &[
             "a@1: x only [\"get_*\"] not [\"b\", \"get_x\"] start 5ms call 6ms x7 ask",
-            "b@5: x OFF it is off in /home/me/.codexec/config.toml:8",
+            "b@5: x OFF it is disabled in /home/me/.codexec/config.toml:8",
             "c@7: x",
         ],
-        &["12: (server \"nobody\": no file names such a server; write its `command` or `url`, or \
-           take the entry out)"],
+        &["12: (server \"nobody\": no file defines this server; add its `command` or `url`, or \
+           remove the entry)"],
     );
 }
 
-/// THREAT[CFG-4]: what was meant to narrow and is misspelt leaves nothing open.
+/// THREAT[CFG-4]: a misspelt restriction leaves nothing open.
 #[test]
-fn cfg_4_a_bad_entry_switches_its_server_off() {
+fn cfg_4_an_invalid_entry_disables_its_server() {
     let keys = "command, args, env, cwd, url, type, headers, oauth, enabled, enabled-tools, \
                 disabled-tools, startup-timeout-ms, timeout-ms, max-concurrency, trust";
     for (line, why) in [
-        ("disabled-tool = ['x']", format!("`disabled-tool` is not known; the keys are {keys}")),
+        (
+            "disabled-tool = ['x']",
+            format!("`disabled-tool` is not a known key; the keys are {keys}"),
+        ),
         ("disabled-tools = 'x'", "`disabled-tools` must be a list of strings, 1000 at most".into()),
         ("enabled = 'no'", "`enabled` must be true or false".into()),
         ("timeout-ms = 0", "`timeout-ms` must be a number of 1 ms to 1 h".into()),
@@ -78,17 +81,17 @@ fn cfg_4_a_bad_entry_switches_its_server_off() {
     ] {
         let other = program("a", "x", Client::Cursor, None);
         let own = own(&format!("[servers.a]\n{line}"));
-        same(
+        check_parsed(
             &merge(vec![other, own]),
-            &["a@1: x OFF it is off in /home/me/.codexec/config.toml:1"],
+            &["a@1: x OFF it is disabled in /home/me/.codexec/config.toml:1"],
             &[&format!("2: server \"a\": {why}")],
         );
     }
 }
 
 #[test]
-fn a_secret_that_is_nowhere_is_told() {
+fn a_relative_secret_file_is_an_error() {
     let parsed = own("[servers.a]\ncommand = 'x'\nenv = { A = 'file:x' }");
-    let why = "3: server \"a\": `env` has a `file:` that is not a whole path; write it from `/` or `~/` on";
-    same(&parsed, &[], &[why]);
+    let why = "3: server \"a\": `env` has a `file:` that is not an absolute path; start it with `/` or `~/`";
+    check_parsed(&parsed, &[], &[why]);
 }

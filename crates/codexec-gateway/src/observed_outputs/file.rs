@@ -1,4 +1,4 @@
-//! One small file for each server.
+//! The file of one server's observations.
 
 use std::{
     collections::BTreeMap,
@@ -11,13 +11,13 @@ use std::{
 
 use codexec_types::ServerName;
 
-use super::{Known, TOOLS};
+use super::{MAX_TOOLS, ToolOutput};
 
 const FILE_BYTES: u64 = 1 << 20;
 
-type Tools = BTreeMap<String, Known>;
+type Tools = BTreeMap<String, ToolOutput>;
 
-/// Nothing when there is none, or none that can be read.
+/// Reads the file; returns nothing if it is missing or invalid.
 pub(super) fn read(folder: &Path, server: &ServerName) -> Tools {
     let text = || -> io::Result<String> {
         let mut text = String::new();
@@ -26,15 +26,15 @@ pub(super) fn read(folder: &Path, server: &ServerName) -> Tools {
     };
     let mut tools: Tools =
         text().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    tools.retain(|_, known| known.seen.is_reasonable());
+    tools.retain(|_, known| known.seen.is_valid());
     tools
 }
 
-/// Replaces the file as a whole. What another process of ours has seen of other tools stays.
+/// Replaces the file atomically. Keeps what another codexec process has observed of other tools.
 pub(super) fn write(folder: &Path, server: &ServerName, mut tools: Tools) -> io::Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     for (name, known) in read(folder, server) {
-        if tools.len() < TOOLS {
+        if tools.len() < MAX_TOOLS {
             tools.entry(name).or_insert(known);
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn write(folder: &Path, server: &ServerName, mut tools: Tools) -> io:
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let unborn = folder.join(format!(
+    let temporary = folder.join(format!(
         ".{server}.{}.{}",
         std::process::id(),
         NEXT.fetch_add(1, Ordering::Relaxed)
@@ -52,11 +52,11 @@ pub(super) fn write(folder: &Path, server: &ServerName, mut tools: Tools) -> io:
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(&unborn)
+        .open(&temporary)
         .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&unborn, path(folder, server)));
+        .and_then(|()| fs::rename(&temporary, path(folder, server)));
     if written.is_err() {
-        let _ = fs::remove_file(&unborn);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }

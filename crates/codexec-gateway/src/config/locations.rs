@@ -1,10 +1,10 @@
-//! Where each client keeps its files. Nobody has looked yet whether they are there.
+//! The locations of each client's config files. Does not check that the files exist.
 
 use std::path::{Path, PathBuf};
 
 use super::{Client, Reach};
 
-/// A file that may name servers.
+/// The location of a file, or of a directory of files, that may define servers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     pub client: Client,
@@ -16,24 +16,24 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     File,
-    /// A directory: each `*.json` in it is a file.
+    /// A directory whose `*.json` files are read.
     Files,
 }
 
-/// Where we are.
+/// The directories and variables that the locations depend on.
 pub struct Whereabouts<'a> {
     pub home: Option<&'a Path>,
-    /// The directory we were started in.
+    /// The directory that codexec was started in.
     pub here: Option<&'a Path>,
     pub variable: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// The files of these clients, farthest first: the later file wins.
+/// Returns the locations of these clients' files, in ascending precedence.
 pub fn places(clients: &[Client], whereabouts: &Whereabouts<'_>) -> Vec<Place> {
     let mut found = Vec::new();
     let all = || Client::ALL.into_iter().rev().chain(Client::REPLACED);
-    let farthest_first = || all().filter(|client| clients.contains(client));
-    for client in farthest_first() {
+    let ascending = || all().filter(|client| clients.contains(client));
+    for client in ascending() {
         let paths = user_files(client, whereabouts);
         found.extend(paths.into_iter().map(|path| Place::file(client, Reach::User, path)));
         if let Some(path) = user_folder(client, whereabouts) {
@@ -41,11 +41,11 @@ pub fn places(clients: &[Client], whereabouts: &Whereabouts<'_>) -> Vec<Place> {
             found.push(Place { holds: Holds::Files, ..place });
         }
     }
-    for client in farthest_first() {
+    for client in ascending() {
         for name in project_files(client) {
             let Some(here) = whereabouts.here else { continue };
             let place = Place::file(client, Reach::Project, here.join(name));
-            // In the home directory, some of them are the user's.
+            // If codexec runs in the home directory, some project files are the user's files.
             if found.iter().all(|known| known.path != place.path) {
                 found.push(place);
             }
@@ -67,23 +67,24 @@ impl Place {
 }
 
 impl Whereabouts<'_> {
-    fn named(&self, variable: &str) -> Option<PathBuf> {
+    /// Returns the path in a variable, if it is set and not empty.
+    fn path_from(&self, variable: &str) -> Option<PathBuf> {
         (self.variable)(variable).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    fn config(&self) -> Option<PathBuf> {
-        let named = self.named("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    fn config_dir(&self) -> Option<PathBuf> {
+        let named = self.path_from("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
         named.or_else(|| Some(self.home?.join(".config")))
     }
 
     fn claude_json(&self) -> Option<PathBuf> {
-        let folder = self.named("CLAUDE_CONFIG_DIR");
+        let folder = self.path_from("CLAUDE_CONFIG_DIR");
         folder.or_else(|| self.home.map(Path::to_owned)).map(|folder| folder.join(".claude.json"))
     }
 
-    /// Claude Code's settings, which hold what the user has approved; the nearest last.
+    /// Returns Claude Code's settings files, which hold approvals, in ascending precedence.
     pub fn claude_settings(&self) -> Vec<PathBuf> {
-        let folder = self.named("CLAUDE_CONFIG_DIR");
+        let folder = self.path_from("CLAUDE_CONFIG_DIR");
         let folder = folder.or_else(|| Some(self.home?.join(".claude")));
         let user = folder.map(|folder| folder.join("settings.json"));
         let local = self.here.map(|here| here.join(".claude/settings.local.json"));
@@ -91,27 +92,27 @@ impl Whereabouts<'_> {
     }
 }
 
-/// A folder in which each file names servers.
+/// Returns the directory of a client whose files each define servers.
 fn user_folder(client: Client, whereabouts: &Whereabouts<'_>) -> Option<PathBuf> {
     match client {
-        Client::Shared => Some(whereabouts.config()?.join("mcp/servers")),
+        Client::Shared => Some(whereabouts.config_dir()?.join("mcp/servers")),
         Client::CodeExecutionMode => Some(whereabouts.home?.join("MCPs")),
         _ => None,
     }
 }
 
-/// Farthest first.
+/// Returns the user's files of a client, in ascending precedence.
 fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
     let at_home = |path: &str| whereabouts.home.map(|home| home.join(path));
-    let in_config = |path: &str| whereabouts.config().map(|config| config.join(path));
-    // Where macOS has what Linux has in `~/.config`.
+    let in_config = |path: &str| whereabouts.config_dir().map(|config| config.join(path));
+    // The equivalent of `~/.config` on macOS.
     let in_library = |path: &str| at_home(&format!("Library/Application Support/{path}"));
     let found = match client {
         Client::ClaudeCode => vec![whereabouts.claude_json()],
         Client::Cursor => vec![at_home(".cursor/mcp.json")],
         Client::VsCode => vec![in_library("Code/User/mcp.json"), in_config("Code/User/mcp.json")],
         Client::Codex => {
-            let folder = whereabouts.named("CODEX_HOME").or_else(|| at_home(".codex"));
+            let folder = whereabouts.path_from("CODEX_HOME").or_else(|| at_home(".codex"));
             vec![folder.map(|folder| folder.join("config.toml"))]
         }
         Client::Gemini => {
@@ -123,13 +124,13 @@ fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
         Client::OpenCode => vec![
             in_config("opencode/opencode.json"),
             in_config("opencode/opencode.jsonc"),
-            whereabouts.named("OPENCODE_CONFIG"),
+            whereabouts.path_from("OPENCODE_CONFIG"),
         ],
         Client::Goose => vec![in_config("goose/config.yaml")],
         Client::Cline => {
             const OLD: &str =
                 "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json";
-            let named = whereabouts.named("CLINE_MCP_SETTINGS_PATH");
+            let named = whereabouts.path_from("CLINE_MCP_SETTINGS_PATH");
             let now = at_home(".cline/data/settings/cline_mcp_settings.json");
             vec![in_library(OLD), in_config(OLD), at_home(".cline/mcp.json"), named.or(now)]
         }
@@ -141,7 +142,7 @@ fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
         Client::CodeExecutor => {
             vec![in_library("Claude/mcp.json"), in_config("claude-code/mcp.json")]
         }
-        // All that is in its folder.
+        // Its servers are in a directory; see `user_folder`.
         Client::CodeExecutionMode => Vec::new(),
         Client::Mcpproxy => vec![at_home(".mcpproxy/mcp_config.json")],
         Client::Own | Client::Named => Vec::new(),
@@ -149,8 +150,8 @@ fn user_files(client: Client, whereabouts: &Whereabouts<'_>) -> Vec<PathBuf> {
     found.into_iter().flatten().collect()
 }
 
-/// Whatever stands here must be among the names that guests cannot write in a directory of the
-/// user's, or they could have programs started outside of their sandbox.
+/// Returns the files of a client in a project directory. Guests must not be able to write any of
+/// them in a user's directory, or they could start programs outside of their sandbox.
 fn project_files(client: Client) -> &'static [&'static str] {
     match client {
         Client::ClaudeCode => &[".mcp.json"],

@@ -4,7 +4,7 @@ use super::*;
 
 const TITLE: &str = "test 1";
 
-fn written(folder: &Path) -> PathBuf {
+fn write_sample(folder: &Path) -> PathBuf {
     let path = folder.join("deep/er/file.json");
     write(&path, TITLE, "{\"a\":1}").expect("written");
     path
@@ -16,9 +16,9 @@ fn body(path: &Path) -> Result<Option<String>, String> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn a_written_file_can_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = written(folder.path());
+    let path = write_sample(folder.path());
     assert_eq!(body(&path), Ok(Some("{\"a\":1}".to_owned())));
     assert_eq!(body(&folder.path().join("missing")), Ok(None));
     let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
@@ -33,33 +33,33 @@ fn what_was_written_is_read() {
     assert_eq!(names, 1, "nothing is left beside it");
 }
 
-/// Cut at any length, or with any bit turned, it is not read.
+/// A file that is truncated anywhere, or has any bit flipped, is not read.
 #[test]
 fn up_4_a_damaged_file_is_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = written(folder.path());
+    let path = write_sample(folder.path());
     let whole = std::fs::read(&path).expect("readable");
-    let damaged = Err("it is damaged, or made by another version of codexec".to_owned());
+    let damaged = Err("it is damaged, or written by another version of codexec".to_owned());
     for length in 0..whole.len() {
         std::fs::write(&path, &whole[..length]).expect("written");
         assert_eq!(body(&path), damaged, "cut at {length}");
     }
     for at in 0..whole.len() * 8 {
-        let mut turned = whole.clone();
-        turned[at / 8] ^= 1 << (at % 8);
-        std::fs::write(&path, turned).expect("written");
+        let mut flipped = whole.clone();
+        flipped[at / 8] ^= 1 << (at % 8);
+        std::fs::write(&path, flipped).expect("written");
         assert_eq!(body(&path), damaged, "bit {at}");
     }
     std::fs::write(&path, &whole).expect("written");
     let other = read(&path, "test 2", 100).expect_err("of another version");
-    assert!(matches!(other, Unfit::Damaged));
+    assert!(matches!(other, PrivateFileError::Damaged));
 }
 
 #[test]
-fn up_4_a_file_that_is_not_ours_is_not_read() {
+fn up_4_a_file_that_others_can_write_is_not_read() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = written(folder.path());
-    let foreign = Err("it is not a plain file of yours that nobody else can write".to_owned());
+    let path = write_sample(folder.path());
+    let foreign = Err("it is not a regular file that you own and only you can write".to_owned());
     let link = folder.path().join("link");
     symlink(&path, &link).expect("linked");
     assert_eq!(body(&link), foreign);
@@ -77,8 +77,8 @@ fn up_4_a_file_that_is_not_ours_is_not_read() {
 async fn one_writer_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("file.json");
-    let first = Lock::of(&path).await.expect("free");
-    let mut second = std::pin::pin!(Lock::of(&path));
+    let first = FileLock::acquire(&path).await.expect("free");
+    let mut second = std::pin::pin!(FileLock::acquire(&path));
     assert!(futures::poll!(&mut second).is_pending());
     drop(first);
     second.await.expect("free again");

@@ -1,27 +1,27 @@
-//! Which words of a command need a working directory to mean something.
+//! Detects programs and arguments that are relative paths, which depend on the working directory.
 
 use std::path::Path;
 
-/// Files with these endings are programs, or parts of one.
+/// File extensions of code.
 const CODE: [&str; 20] = [
     "bash", "cjs", "cts", "jar", "js", "jsx", "lua", "mjs", "mts", "node", "php", "pl", "py",
     "pyz", "rb", "sh", "so", "ts", "tsx", "wasm",
 ];
-/// Programs that run the file they are told first.
+/// Programs that run the file named by their first argument.
 const INTERPRETERS: [&str; 18] = [
     "bash", "bun", "dash", "deno", "java", "lua", "node", "nodejs", "perl", "php", "pypy",
     "python", "ruby", "sh", "ts-node", "tsx", "wasmtime", "zsh",
 ];
 
-/// A program that is not on PATH, and not named from `/` on.
+/// Returns true for a command with a relative path, which is neither absolute nor found in PATH.
 pub(super) fn is_relative_program(command: &str) -> bool {
     let path = Path::new(command);
     path.is_relative() && path.components().count() > 1 || command.starts_with("./")
 }
 
-/// An argument that begins with `./` or `../`, is `.` or `..`, or names a file with code: with a
-/// folder in front of it, or alone where an interpreter is started. Neither URLs, nor packages
-/// (`@scope/name`), nor `owner/name`, nor options are paths; of `--option=value` the value may be.
+/// Returns true for `.`, `..`, `./x`, `../x`, and for a file with a code extension: in a directory,
+/// or alone if the command is an interpreter. URLs, packages (`@scope/name`), `owner/name` and
+/// options are not paths; the value of `--option=value` may be one.
 pub(super) fn is_relative_argument(command: &str, argument: &str) -> bool {
     let value = match argument.strip_prefix('-') {
         Some(option) => option.split_once('=').map_or("", |(_, value)| value),
@@ -36,6 +36,7 @@ pub(super) fn is_relative_argument(command: &str, argument: &str) -> bool {
     is_word && is_code(Path::new(value)) && (value.contains('/') || is_interpreter(command))
 }
 
+/// Returns true if the file's extension is one of code.
 pub(crate) fn is_code(path: &Path) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
     ending.is_some_and(|ending| CODE.iter().any(|code| code.eq_ignore_ascii_case(ending)))
@@ -45,8 +46,8 @@ pub(crate) fn is_interpreter(command: &str) -> bool {
     INTERPRETERS.contains(&program_name(command))
 }
 
-/// The name of a program without its folder, its version and `.exe`: `/usr/bin/python3.11` is
-/// `python`.
+/// Returns a program's name without its directory, version and `.exe`: `python` for
+/// `/usr/bin/python3.11`.
 pub(crate) fn program_name(command: &str) -> &str {
     let name = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let name = name.strip_suffix(".exe").unwrap_or(name);
@@ -60,7 +61,7 @@ mod tests {
 
     /// THREAT[CFG-7]
     #[test]
-    fn cfg_7_paths_are_told_from_other_arguments() {
+    fn cfg_7_paths_are_distinguished_from_other_arguments() {
         let check = |line: &str, expected: bool| {
             let (command, argument) = line.split_once(' ').expect("two words");
             assert_eq!(is_relative_argument(command, argument), expected, "{line}");

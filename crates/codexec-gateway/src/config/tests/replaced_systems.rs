@@ -1,4 +1,4 @@
-//! The files of the systems that we replace.
+//! The config files of the systems that codexec replaces.
 
 use super::*;
 
@@ -22,7 +22,7 @@ const SERVERS: [&str; 7] = [
      None, callback_port: None, scopes: [\"r\"] } not [\"drop_*\"]",
     "fs@6: npx -y fs  K=t0p in /srv only [\"read\"] start 90s x3",
     "held@8: x manual",
-    "off@9: x OFF it is switched off there",
+    "off@9: x OFF it is disabled in that file",
     "old@10: Sse https://h/sse ask",
     "stream@11: Http https://h/s auto",
     "auto@12: Http https://h/a manual",
@@ -34,20 +34,20 @@ fn mcpproxy_has_a_list() {
     check(Client::Mcpproxy, PROXY, &SERVERS, &[UNSET]);
 }
 
-/// Whoever names its file with `--mcp-config` need not say whose it is.
+/// MCPProxy's format is detected in a file named with `--mcp-config`.
 #[test]
-fn a_named_list_is_mcpproxys() {
-    same(&read(Client::Named, Reach::Named, PROXY), &SERVERS, &[UNSET]);
+fn a_list_in_a_named_file_is_mcpproxys() {
+    check_parsed(&read(Client::Named, Reach::Named, PROXY), &SERVERS, &[UNSET]);
 }
 
 #[test]
-fn a_list_is_nobody_elses() {
+fn a_list_is_invalid_for_other_clients() {
     let text = r#"{"mcpServers": [{"name": "a", "command": "x"}]}"#;
     check(Client::Cursor, text, &[], &["1: `mcpServers` is not an object"]);
 }
 
 #[test]
-fn bad_entries_of_mcpproxy() {
+fn invalid_entries_of_mcpproxy() {
     check(
         Client::Mcpproxy,
         r#"{"mcpServers": [
@@ -65,9 +65,9 @@ fn bad_entries_of_mcpproxy() {
 {"name": "ok", "command": "x", "init_timeout": "99h"}]}"#,
         &["ok@13: x"],
         &[
-            "2: a server has no `name`; write what it is called",
-            "3: a server has no `name`; write what it is called",
-            "4: a server has no `name`; write what it is called",
+            "2: a server has no `name`; add one",
+            "3: a server has no `name`; add one",
+            "4: a server has no `name`; add one",
             "5: server name \"../a\" is not allowed; use 1 to 64 of the characters A-Z a-z 0-9 _ -",
             "6: server \"b\": ${keyring:gh} is in MCPProxy's own keyring, which is not read here; \
              write the value as ${env:NAME} there, or name the server with `codexec servers add`",
@@ -77,7 +77,7 @@ fn bad_entries_of_mcpproxy() {
             "10: server \"f\": `max_concurrent_requests` must be 0 to 1000",
             "11: server \"g\": `init_timeout` must be a number of 1 ms to 1 h",
             "12: server \"h\": `command` is a relative path, and the server starts in your \
-             home directory; write it from `/` on, or name its directory with `working_dir`",
+             home directory; write an absolute path, or set the directory with `working_dir`",
         ],
     );
 }
@@ -89,13 +89,13 @@ fn a_list_has_a_bound() {
     let parsed = read(Client::Mcpproxy, Reach::User, &format!("{{\"mcpServers\": [{many}]}}"));
     assert_eq!(parsed.servers.len(), 1_000);
     let problems: Vec<&str> = parsed.problems.iter().map(|p| p.what.as_str()).collect();
-    assert_eq!(problems, ["2 more servers are left out; 1000 of one file are read"]);
+    assert_eq!(problems, ["2 more servers are ignored; at most 1000 are read from one file"]);
     let nameless = vec!["{}"; 5_000].join(",");
     let parsed = read(Client::Mcpproxy, Reach::User, &format!("{{\"mcpServers\": [{nameless}]}}"));
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (0, 101));
 }
 
-/// MCP Server Code Execution Mode reads its one named file in either language.
+/// MCP Server Code Execution Mode reads its one named file as JSON or TOML.
 #[test]
 fn a_named_file_may_be_toml() {
     let text = "[mcp_servers.a]\ncommand = 'x'\nargs = ['${TOKEN}']\n";
@@ -119,20 +119,20 @@ fn a_named_file_may_be_toml() {
             is_guest_writable: false,
             world,
         };
-        same(&parse(&Document::at(path, &text, client), &scope), &["a@1: x t0p"], &[]);
+        check_parsed(&parse(&Document::at(path, &text, client), &scope), &["a@1: x t0p"], &[]);
     }
 }
 
 #[test]
-fn their_files_are_where_they_keep_them() {
+fn their_files_are_in_the_documented_locations() {
     let whereabouts = Whereabouts {
         home: Some(Path::new("/home/me")),
         here: Some(Path::new("/work/app")),
         variable: &|_| None,
     };
     let found = |clients: &[Client]| -> Vec<String> {
-        let shown = |place: &Place| format!("{:?} {}", place.holds, place.path.display());
-        places(clients, &whereabouts).iter().map(shown).collect()
+        let format = |place: &Place| format!("{:?} {}", place.holds, place.path.display());
+        places(clients, &whereabouts).iter().map(format).collect()
     };
     assert_eq!(found(&[Client::Mcpproxy]), ["File /home/me/.mcpproxy/mcp_config.json"]);
     assert_eq!(found(&[Client::CodeExecutionMode]), ["Files /home/me/MCPs"]);
@@ -143,14 +143,14 @@ fn their_files_are_where_they_keep_them() {
             "File /home/me/.config/claude-code/mcp.json",
         ]
     );
-    // Nobody looks for them unasked, and where they are asked for they come last, so they win.
+    // They are searched only on request, and then come last, so they win.
     assert!(!found(&Client::ALL).iter().any(|line| line.contains("mcpproxy")));
     let both = found(&[Client::Mcpproxy, Client::ClaudeDesktop]);
     assert!(both.last().is_some_and(|line| line.contains("mcpproxy")), "{both:?}");
 }
 
 #[test]
-fn the_systems_themselves_are_known() {
+fn the_systems_are_recognized() {
     let check = |name: &str, line: &str, expected: Option<Client>| {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap_or_default();

@@ -4,7 +4,10 @@ use super::*;
 
 #[track_caller]
 fn check(result: Value, expected: Result<Value, &str>) {
-    assert_eq!(unwrap(result).map_err(|err| err.to_string()), expected.map_err(str::to_owned));
+    assert_eq!(
+        unwrap_result(result).map_err(|err| err.to_string()),
+        expected.map_err(str::to_owned)
+    );
 }
 
 fn text(text: &str) -> Value {
@@ -12,14 +15,14 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn structure_comes_first() {
+fn structured_content_comes_first() {
     let content = json!([{"type": "text", "text": "x"}]);
     check(json!({"content": content, "structuredContent": {"a": 1}}), Ok(json!({"a": 1})));
     check(json!({"content": content, "structuredContent": null}), Ok(json!("x")));
 }
 
 #[test]
-fn a_lone_text_is_parsed_when_it_is_json() {
+fn a_single_text_is_parsed_if_it_is_json() {
     check(text(" {\"a\": [1]} "), Ok(json!({"a": [1]})));
     check(text("42"), Ok(json!(42)));
     check(text("null"), Ok(Value::Null));
@@ -32,7 +35,7 @@ fn a_lone_text_is_parsed_when_it_is_json() {
 }
 
 #[test]
-fn other_blocks_stay_blocks() {
+fn other_blocks_are_unchanged() {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "AA=="});
     check(json!({"content": [image]}), Ok(image.clone()));
     let both = json!([{"type": "text", "text": "see"}, image]);
@@ -45,7 +48,7 @@ fn other_blocks_stay_blocks() {
 }
 
 #[test]
-fn errors_are_errors() {
+fn errors_are_returned_as_errors() {
     let mut failed = text("no such row");
     failed["isError"] = json!(true);
     check(failed, Err("no such row"));

@@ -1,32 +1,32 @@
-//! What a guest gets of a tool's result.
+//! Extracts from a tool's result the value that a guest gets.
 
 use serde_json::{Map, Value};
 
 use crate::clean::cut;
 
-/// How much of an error's text is passed on.
+/// Maximum length of an error text.
 const ERROR_BYTES: usize = 4 << 10;
 
-/// Why a result is none.
+/// The reason why a result has no value.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum NoResult {
-    /// The tool said `isError`; this is its text.
+pub(crate) enum ResultError {
+    /// The result has `isError`; holds its text.
     #[error("{0}")]
     Failed(String),
     #[error("the tool asks for {0}, which is not supported yet")]
     Unfinished(&'static str),
 }
 
-/// `structuredContent` first, else a lone text block (parsed when the whole of it is JSON), else
-/// the blocks themselves. Links are data: nothing is fetched.
-pub(crate) fn unwrap(result: Value) -> Result<Value, NoResult> {
+/// Returns `structuredContent`, else the only text block (parsed if it is JSON as a whole), else
+/// the content blocks. Links are data: nothing is fetched.
+pub(crate) fn unwrap_result(result: Value) -> Result<Value, ResultError> {
     let Value::Object(mut result) = result else { return Ok(result) };
     if result.get("isError") == Some(&Value::Bool(true)) {
-        return Err(NoResult::Failed(error_text(&result)));
+        return Err(ResultError::Failed(error_text(&result)));
     }
     match result.get("resultType").and_then(Value::as_str) {
-        Some("input_required") => return Err(NoResult::Unfinished("input")),
-        Some("task") => return Err(NoResult::Unfinished("a task")),
+        Some("input_required") => return Err(ResultError::Unfinished("input")),
+        Some("task") => return Err(ResultError::Unfinished("a task")),
         Some(_) | None => {}
     }
     match result.remove("structuredContent") {
@@ -35,31 +35,31 @@ pub(crate) fn unwrap(result: Value) -> Result<Value, NoResult> {
     }
     match result.remove("content") {
         Some(Value::Array(mut blocks)) if blocks.len() == 1 => {
-            Ok(blocks.pop().map_or(Value::Null, lone_block))
+            Ok(blocks.pop().map_or(Value::Null, unwrap_block))
         }
         Some(Value::Array(blocks)) if blocks.is_empty() => Ok(Value::Null),
         Some(content) => Ok(content),
-        // Results of servers before there were blocks.
+        // `toolResult` is from protocol versions before content blocks.
         None => Ok(result.remove("toolResult").unwrap_or(Value::Object(result))),
     }
 }
 
-fn lone_block(block: Value) -> Value {
+fn unwrap_block(block: Value) -> Value {
     match block.get("text") {
         Some(Value::String(text)) if block.get("type").and_then(Value::as_str) == Some("text") => {
-            parsed(text)
+            parse_text(text)
         }
         _ => block,
     }
 }
 
-/// Objects, arrays, numbers, booleans and null; a JSON string stays text, quotes and all.
-fn parsed(text: &str) -> Value {
+/// Parses objects, arrays, numbers, booleans and null; a JSON string stays text with its quotes.
+fn parse_text(text: &str) -> Value {
     let is_candidate =
         text.trim_start().starts_with(|c: char| "{[-tfn".contains(c) || c.is_ascii_digit());
     let value = if is_candidate { serde_json::from_str(text).ok() } else { None };
     match value {
-        // A number that JSON's readers would round is worth more as its text.
+        // A number that JSON parsers would round stays text.
         Some(Value::Number(number)) if number.to_string() != text.trim() => text.into(),
         Some(value) => value,
         None => text.into(),

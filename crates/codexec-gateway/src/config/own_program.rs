@@ -1,21 +1,21 @@
-//! Whether an entry starts us, or a system that we replace: one that does is left out, or we would
-//! list ourselves, and start ourselves without end.
+//! Detects entries that start codexec itself, or a system that codexec replaces. Such an entry is
+//! ignored: codexec would list itself, and start itself without end.
 
 use std::path::Path;
 
 use super::{Client, ServerConfig, StdioConfig, TransportConfig, World};
 
 const OUR_NAME: &str = "codexec";
-/// Programs that start the package which they are told first.
+/// Programs that run the package named by their first argument.
 const RUNNERS: [&str; 8] = ["npx", "uvx", "bunx", "pnpm", "yarn", "pipx", "uv", "npm"];
-/// Programs that start an image.
+/// Programs that run a container image.
 const CONTAINERS: [&str; 3] = ["docker", "podman", "nerdctl"];
-/// Programs that start what follows.
+/// Programs that run the command after them.
 const WRAPPERS: [&str; 21] = [
     "sh", "bash", "zsh", "dash", "fish", "env", "exec", "nohup", "nice", "ionice", "setsid",
     "stdbuf", "sudo", "doas", "timeout", "time", "node", "bun", "deno", "python", "python3",
 ];
-/// What the systems that we replace are called, as servers, packages, images and programs.
+/// Names of the systems that codexec replaces, as servers, packages, images and programs.
 const REPLACED: [(&str, Client); 6] = [
     ("code-executor", Client::CodeExecutor),
     ("code-executor-mcp", Client::CodeExecutor),
@@ -24,21 +24,25 @@ const REPLACED: [(&str, Client); 6] = [
     ("mcpproxy", Client::Mcpproxy),
     ("mcpproxy-go", Client::Mcpproxy),
 ];
-/// A runner may be told where a package is before it is told its name.
+/// How many arguments of a runner can name the package: its source may come before its name.
 const PACKAGE_WORDS: usize = 3;
 
-pub(super) fn is_ourselves(program: &StdioConfig, world: &World<'_>) -> bool {
-    let words = words(program);
-    let Some((named, rest)) = words.split_first() else { return false };
-    if stem(named) == OUR_NAME || (world.is_own_program)(named) {
+/// Returns true if the program is codexec.
+pub(super) fn starts_codexec(program: &StdioConfig, world: &World<'_>) -> bool {
+    let words = command_words(program);
+    let Some((command, rest)) = words.split_first() else { return false };
+    if stem(command) == OUR_NAME || (world.is_own_program)(command) {
         return true;
     }
-    // The package behind a runner, with or without a version: `codexec@1.2`.
-    RUNNERS.contains(&stem(named))
-        && rest.iter().find(|word| is_package(word)).is_some_and(|word| package(word) == OUR_NAME)
+    // The package that a runner starts, with or without a version: `codexec@1.2`.
+    RUNNERS.contains(&stem(command))
+        && rest
+            .iter()
+            .find(|word| is_package_name(word))
+            .is_some_and(|word| bare_package_name(word) == OUR_NAME)
 }
 
-/// Which of the systems that we replace this server is, by its name or by what it starts.
+/// Returns the replaced system that this server is, judged by its name or its command.
 pub fn replaced(config: &ServerConfig) -> Option<Client> {
     let known = |name: &str| {
         let found = REPLACED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -47,11 +51,12 @@ pub fn replaced(config: &ServerConfig) -> Option<Client> {
     let TransportConfig::Stdio(program) = &config.transport else {
         return known(config.name.as_str());
     };
-    let words = words(program);
-    let (named, rest) = words.split_first()?;
-    let parts = named.split('/').chain([stem(named)]);
-    let packages = rest.iter().filter(|word| is_package(word)).map(|word| package(word));
-    let found = match stem(named) {
+    let words = command_words(program);
+    let (program, rest) = words.split_first()?;
+    let parts = program.split('/').chain([stem(program)]);
+    let packages =
+        rest.iter().filter(|word| is_package_name(word)).map(|word| bare_package_name(word));
+    let found = match stem(program) {
         runner if RUNNERS.contains(&runner) => packages.take(PACKAGE_WORDS).find_map(known),
         runner if CONTAINERS.contains(&runner) => packages.into_iter().find_map(known),
         _ => parts.into_iter().find_map(known),
@@ -59,10 +64,10 @@ pub fn replaced(config: &ServerConfig) -> Option<Client> {
     found.or_else(|| known(config.name.as_str()))
 }
 
-/// What is started, and what it is told, without options and what only wraps it.
-fn words(program: &StdioConfig) -> Vec<&str> {
+/// Returns the program and its arguments, without options and without wrapper programs.
+fn command_words(program: &StdioConfig) -> Vec<&str> {
     let mut words = vec![program.command.as_str()];
-    // A shell gets a whole line as one argument.
+    // A shell takes a whole command line as one argument.
     for arg in &program.args {
         words.extend(arg.split_whitespace());
     }
@@ -72,12 +77,12 @@ fn words(program: &StdioConfig) -> Vec<&str> {
     words.skip_while(|word| WRAPPERS.contains(&stem(word))).collect()
 }
 
-fn is_package(word: &str) -> bool {
+fn is_package_name(word: &str) -> bool {
     !matches!(word, "dlx" | "run" | "exec" | "tool" | "x")
 }
 
-/// Its name alone: `@scope/name@1.2`, `host/owner/name:tag` and `git+https://host/name.git`.
-fn package(word: &str) -> &str {
+/// Returns `name` of `@scope/name@1.2`, `host/owner/name:tag` or `git+https://host/name.git`.
+fn bare_package_name(word: &str) -> &str {
     let name = word.rsplit('/').next().unwrap_or(word);
     let name = name.split(['@', ':']).next().unwrap_or(name);
     name.strip_suffix(".git").unwrap_or(name)
