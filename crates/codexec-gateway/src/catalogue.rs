@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codexec_types::{ServerName, ToolFilter, alias};
 
 use crate::{
-    search::{Document, Index},
+    search::{ToolDocument, ToolIndex},
     tool::Tool,
     upstream::Listing,
 };
@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     entries: Vec<Entry>,
-    index: Index,
+    index: ToolIndex,
     /// What it was made from, to see when it is out of date.
     listings: Vec<Option<Arc<Listing>>>,
 }
@@ -39,8 +39,8 @@ impl Catalogue {
 
     /// Without saying what it was made from.
     pub(crate) fn of(entries: Vec<Entry>) -> Catalogue {
-        let documents: Vec<Document<'_>> = entries.iter().map(document).collect();
-        let index = Index::new(&documents);
+        let documents: Vec<ToolDocument<'_>> = entries.iter().map(document).collect();
+        let index = ToolIndex::new(&documents);
         drop(documents);
         Catalogue { entries, index, listings: Vec::new() }
     }
@@ -79,11 +79,11 @@ impl Entry {
     }
 }
 
-fn document(entry: &Entry) -> Document<'_> {
+fn document(entry: &Entry) -> ToolDocument<'_> {
     let parameters = entry.tool.parameters.iter();
     let (names, texts): (Vec<&str>, Vec<&str>) =
         parameters.map(|(name, text)| (name.as_str(), text.as_str())).unzip();
-    Document {
+    ToolDocument {
         server: entry.server.as_str(),
         name: &entry.tool.name,
         title: entry.tool.title.as_deref().unwrap_or_default(),

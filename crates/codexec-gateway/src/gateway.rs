@@ -37,7 +37,7 @@ use crate::{
     Caller, ServerConfig, Settings,
     bell::Bell,
     catalogue::Catalogue,
-    observed::Observed,
+    observed_outputs::ObservedOutputs,
     upstream::{Shared, Upstream},
 };
 
@@ -67,7 +67,7 @@ struct Inner {
     /// Who makes it.
     making: Semaphore,
     names: Mutex<direct::Names>,
-    observed: Arc<Observed>,
+    observed: Arc<ObservedOutputs>,
     checker: Checker,
     /// For work beside the event loop.
     places: Arc<Semaphore>,
@@ -85,7 +85,7 @@ pub(crate) struct Fleet {
 impl Gateway {
     /// Starts nothing.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
-        let observed = Observed::new(settings.home.as_ref());
+        let observed = ObservedOutputs::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let patience = settings.catalogue_wait;
         let inner = Inner {

@@ -1,4 +1,4 @@
-//! Texts for the author of a guest, in the guest's own language.
+//! Help texts for guest code, in the guest's language.
 
 mod api;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::{Voice, catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
 
-/// How to call tools, and which servers there are.
-pub(crate) fn overview<'a>(
+/// Describes how to call tools, and lists the servers.
+pub(crate) fn describe_servers<'a>(
     voice: Voice,
     servers: impl Iterator<Item = (&'a ServerHealth, usize)>,
 ) -> String {
-    let mut text = format!("{}\nServers:\n", api::text(voice));
+    let mut text = format!("{}\nServers:\n", api::describe_api(voice));
     for (server, tools) in servers {
         let line = match server.state {
             ServerState::Ready => format!("  {} ({tools} tools)\n", server.name),
@@ -22,8 +22,12 @@ pub(crate) fn overview<'a>(
     text
 }
 
-/// Every tool of one server, a line each.
-pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>)]) -> String {
+/// Lists every tool of one server, one per line.
+pub(crate) fn describe_server(
+    voice: Voice,
+    name: &str,
+    entries: &[(&Entry, Option<Value>)],
+) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
     let mark = match voice {
         Voice::TypeScript => "//",
@@ -39,12 +43,13 @@ pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>
     text
 }
 
-/// One tool: what it does in its own words, and its declaration.
-pub(crate) fn tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
+/// Describes one tool with its description and declaration.
+pub(crate) fn describe_tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
     let tool = &entry.tool;
     let declaration =
         tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");
     let description = tool.description.trim();
-    let words = if description.is_empty() { String::new() } else { format!("{description}\n") };
-    format!("{}\n{words}\n{declaration}", entry.dotted_name())
+    let description =
+        if description.is_empty() { String::new() } else { format!("{description}\n") };
+    format!("{}\n{description}\n{declaration}", entry.dotted_name())
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     clean::{clean, clean_line, cut},
     hints::Hints,
-    types::{Types, Voice},
+    typings::{Typings, Voice},
 };
 
 const NAME_CHARACTERS: usize = 128;
@@ -124,8 +124,8 @@ impl Tool {
     }
 
     /// Its types; `observed` is the schema of what it gave, used where it promises nothing.
-    pub(crate) fn types(&self, observed: Option<&Value>) -> Types {
-        let types = Types::new(self.input_schema(), self.output_schema());
+    pub(crate) fn types(&self, observed: Option<&Value>) -> Typings {
+        let types = Typings::new(self.input_schema(), self.output_schema());
         match observed.filter(|_| !self.has_output_schema) {
             Some(observed) => types.with_observed(observed),
             None => types,
@@ -134,7 +134,7 @@ impl Tool {
 
     /// On one line.
     pub(crate) fn signature(&self, voice: Voice, server: &str, observed: Option<&Value>) -> String {
-        let make = || self.types(observed).line(voice, server, &self.name);
+        let make = || self.types(observed).signature(voice, server, &self.name);
         match (voice, observed) {
             // What searches show, over and over.
             (Voice::TypeScript, None) => self.typescript.get_or_init(make).clone(),

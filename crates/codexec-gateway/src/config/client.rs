@@ -1,6 +1,6 @@
-//! Whose files name servers.
+//! The programs whose config files define MCP servers.
 
-/// A program whose file names servers, or ourselves.
+/// The owner of a config file that defines servers: a program, codexec, or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Client {
     ClaudeCode,
@@ -15,22 +15,23 @@ pub enum Client {
     Goose,
     Cline,
     ClaudeDesktop,
-    /// `~/.config/mcp`, which is nobody's.
+    /// `~/.config/mcp`, which belongs to no program.
     Shared,
-    /// Code Executor MCP, whose toolset we have.
+    /// Code Executor MCP, whose toolset codexec offers.
     CodeExecutor,
-    /// MCP Server Code Execution Mode, whose toolset we have.
+    /// MCP Server Code Execution Mode, whose toolset codexec offers.
     CodeExecutionMode,
-    /// MCPProxy, whose toolset we have.
+    /// MCPProxy, whose toolset codexec offers.
     Mcpproxy,
-    /// Our own settings.
+    /// codexec's own settings.
     Own,
-    /// A file that somebody named: `--mcp-config`, `MCP_CONFIG_PATH`.
+    /// A file that the user names: `--mcp-config`, `MCP_CONFIG_PATH`.
     Named,
 }
 
 impl Client {
-    /// Those whose files we look for. Where several name a server, the first here counts.
+    /// The clients whose files are searched by default. If several define the same server, the
+    /// first in this list wins.
     pub const ALL: [Client; 13] = [
         Client::ClaudeCode,
         Client::Cursor,
@@ -47,12 +48,12 @@ impl Client {
         Client::Shared,
     ];
 
-    /// The systems that we replace: their files are looked for when their toolset is chosen, and
-    /// count more than those of [`Client::ALL`].
+    /// The systems that codexec replaces: their files are searched when their toolset is chosen,
+    /// and win over those of [`Client::ALL`].
     pub const REPLACED: [Client; 3] =
         [Client::CodeExecutor, Client::CodeExecutionMode, Client::Mcpproxy];
 
-    /// As settings write it.
+    /// Returns the name that settings use.
     pub fn name(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
@@ -81,21 +82,21 @@ impl Client {
     }
 }
 
-/// For whom a file speaks. The later in this list, the nearer.
+/// The scope of a config file. A later variant wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reach {
-    /// All that the user does.
+    /// Everything that the user does.
     User,
-    /// What is done in one directory; whoever wrote what is in it wrote this too.
+    /// One directory; the file comes from whoever wrote the directory's contents.
     Project,
-    /// The same, but kept in the user's own file.
+    /// One directory, but defined in the user's own file.
     Local,
     Own,
     Named,
 }
 
 impl Reach {
-    /// Whether its servers belong to the directory that we were started in.
+    /// Returns true if the servers belong to the directory that codexec was started in.
     pub(super) fn is_in_project(self) -> bool {
         matches!(self, Reach::Project | Reach::Local)
     }

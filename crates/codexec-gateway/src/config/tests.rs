@@ -1,7 +1,7 @@
 mod bounds;
 mod clients;
-mod own;
-mod replaced;
+mod own_file;
+mod replaced_systems;
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn read(client: Client, reach: Reach, text: &str) -> Parsed {
     };
     let document = Document::new(text, client);
     let mut approvals = Approvals::default();
-    // What a settings file approves counts for nothing.
+    // Approvals in a settings file are ignored.
     approvals.add_settings(&Document::new(
         r#"{"enabledMcpjsonServers": ["a", "b", "c"], "disabledMcpjsonServers": ["b"],
             "enableAllProjectMcpServers": true}"#,
@@ -65,8 +65,8 @@ fn secret(secret: &Secret) -> String {
     }
 }
 
-/// A server in a line: only what is set.
-fn shown(found: &Found) -> String {
+/// Formats a server on one line, with only what is set.
+fn format_server(found: &Found) -> String {
     let pairs = |pairs: &[(String, Secret)]| -> String {
         pairs.iter().map(|(name, value)| format!(" {name}={}", secret(value))).collect()
     };
@@ -101,8 +101,8 @@ fn shown(found: &Found) -> String {
 }
 
 #[track_caller]
-fn same(parsed: &Parsed, servers: &[&str], problems: &[&str]) {
-    let actual: Vec<String> = parsed.servers.iter().map(shown).collect();
+fn check_parsed(parsed: &Parsed, servers: &[&str], problems: &[&str]) {
+    let actual: Vec<String> = parsed.servers.iter().map(format_server).collect();
     assert_eq!(actual, servers);
     let actual: Vec<String> = parsed
         .problems
@@ -117,7 +117,7 @@ fn same(parsed: &Parsed, servers: &[&str], problems: &[&str]) {
 
 #[track_caller]
 fn check(client: Client, text: &str, servers: &[&str], problems: &[&str]) {
-    same(&read(client, Reach::User, text), servers, problems);
+    check_parsed(&read(client, Reach::User, text), servers, problems);
 }
 
 fn program(name: &str, command: &str, client: Client, off: Option<&str>) -> Parsed {
@@ -129,21 +129,21 @@ fn program(name: &str, command: &str, client: Client, off: Option<&str>) -> Pars
 }
 
 #[test]
-fn the_nearer_file_wins() {
+fn the_later_file_wins() {
     let all = merge(vec![
         program("a", "far", Client::Cursor, None),
         program("b", "far", Client::Cursor, None),
         program("a", "near", Client::Zed, None),
         program("c", "near", Client::Zed, None),
     ]);
-    same(&all, &["a@1: near", "b@1: far", "c@1: near"], &[]);
+    check_parsed(&all, &["a@1: near", "b@1: far", "c@1: near"], &[]);
 }
 
 #[test]
-fn what_one_client_switches_off_another_may_use() {
+fn disabling_a_server_is_per_client() {
     let on = || program("a", "on", Client::Cursor, None);
     let off = |client| program("a", "off", client, Some("so"));
-    same(&merge(vec![on(), off(Client::Zed)]), &["a@1: on"], &[]);
-    same(&merge(vec![off(Client::Zed), on()]), &["a@1: on"], &[]);
-    same(&merge(vec![on(), off(Client::Cursor)]), &["a@1: off OFF so"], &[]);
+    check_parsed(&merge(vec![on(), off(Client::Zed)]), &["a@1: on"], &[]);
+    check_parsed(&merge(vec![off(Client::Zed), on()]), &["a@1: on"], &[]);
+    check_parsed(&merge(vec![on(), off(Client::Cursor)]), &["a@1: off OFF so"], &[]);
 }

@@ -23,7 +23,8 @@ pub enum ApproveError {
 impl Gateway {
     /// What waits of a server's tools, as far as it was seen before. Starts nothing.
     pub fn waiting(&self, server: &ServerName) -> Vec<Waiting> {
-        self.upstream(server).map_or_else(Vec::new, |upstream| upstream.shelf().trust().waiting())
+        self.upstream(server)
+            .map_or_else(Vec::new, |upstream| upstream.shelf().trust().pending_approvals())
     }
 
     /// The same; a server that nobody has seen is started and asked. One that was seen is not: what
@@ -32,7 +33,7 @@ impl Gateway {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
         if upstream.shelf().trust().is_known() {
-            return Ok(upstream.shelf().trust().waiting());
+            return Ok(upstream.shelf().trust().pending_approvals());
         }
         let unreachable = |err: UpstreamError| ApproveError::Unreachable {
             server: server.clone(),
@@ -40,7 +41,7 @@ impl Gateway {
         };
         upstream.connected().await.map_err(unreachable)?;
         let listing = upstream.listing().unwrap_or_default();
-        Ok(upstream.shelf().trust().waiting_of(&listing))
+        Ok(upstream.shelf().trust().pending_approvals_in(&listing))
     }
 
     /// Lets these definitions be used, exactly as they were shown. From then on nothing of this

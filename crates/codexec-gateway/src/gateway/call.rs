@@ -10,7 +10,7 @@ use super::{Gateway, aside::is_large, rounds::call_to_the_end};
 use crate::{
     arguments::{Checked, check, check_quickly},
     tool::Tool,
-    unwrap::unwrap,
+    tool_result::unwrap_result,
     upstream::{Upstream, UpstreamError},
 };
 
@@ -55,11 +55,11 @@ impl Gateway {
 
     /// What a guest gets of a result.
     fn render(&self, server: &ServerName, tool: &Tool, result: Value) -> Result<Json, CallError> {
-        let value = unwrap(result).map_err(|err| {
+        let value = unwrap_result(result).map_err(|err| {
             let message = format!("{server}.{}: {err}", tool.name);
             CallError::new(CallCode::UpstreamError, message)
         })?;
-        self.inner.observed.look(server, tool, &value);
+        self.inner.observed.observe(server, tool, &value);
         self.bounded(&value)
     }
 

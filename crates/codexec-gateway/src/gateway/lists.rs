@@ -64,7 +64,7 @@ impl Gateway {
                     }
                 })
             };
-            let words = tokio::task::spawn_blocking(crate::search::prepare);
+            let words = tokio::task::spawn_blocking(crate::search::load_thesaurus);
             join_all((0..READERS).map(read)).await;
             gateway.catalogue().await;
             // Whoever searches first makes up for it.

@@ -81,9 +81,9 @@ impl Gateway {
                 Ok(entries) => {
                     let entries: Vec<_> =
                         entries.iter().map(|entry| (entry, observed(entry))).collect();
-                    help::server(voice, &name, &entries)
+                    help::describe_server(voice, &name, &entries)
                 }
-                Err(entry) => help::tool(voice, entry, observed(entry).as_ref()),
+                Err(entry) => help::describe_tool(voice, entry, observed(entry).as_ref()),
             };
             gateway.bounded(&Value::String(text))
         };
@@ -97,7 +97,7 @@ impl Gateway {
         let write = move || {
             let health = gateway.health();
             let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
-            let text = help::overview(
+            let text = help::describe_servers(
                 voice,
                 servers.map(|server| {
                     let is_its = |entry: &&Entry| entry.server.as_str() == server.name;

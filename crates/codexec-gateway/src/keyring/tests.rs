@@ -3,7 +3,7 @@ use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 use super::*;
 use crate::{Secret, Warden};
 
-/// A keyring that keeps its secrets in files, with the program's name and arguments.
+/// A fake keyring program that stores its secrets in files.
 const SCRIPT: &str = r#"#!/bin/sh
 dir=$(dirname "$0")
 case "$1" in
@@ -13,7 +13,7 @@ case "$1" in
 esac
 "#;
 
-/// Settings under which there is such a keyring.
+/// Returns settings that use the fake keyring.
 pub(crate) fn with_keyring(dir: &Path) -> Settings {
     let path = dir.join("secret-tool");
     fs::write(&path, SCRIPT).expect("written");
@@ -24,18 +24,18 @@ pub(crate) fn with_keyring(dir: &Path) -> Settings {
 
 #[tokio::test]
 #[cfg_attr(target_os = "macos", ignore = "the keyring there has another program")]
-async fn a_secret_is_kept_and_found() {
+async fn a_stored_secret_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(dir.path());
     let secret = Secret::Keyring("key".to_owned());
     let missing = secret.value(&settings).await.expect_err("nothing there").to_string();
     assert!(missing.starts_with("the keyring has no \"key\": "), "{missing}");
-    store("key", "hunter2", &settings).await.expect("kept");
+    store("key", "hunter2", &settings).await.expect("stored");
     assert_eq!(secret.value(&settings).await, Ok("hunter2".to_owned()));
 }
 
 #[tokio::test]
-async fn without_a_keyring_that_is_said() {
+async fn without_a_keyring_calls_fail() {
     let settings = Settings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none());
     assert!(store("key", "hunter2", &settings).await.is_err());
     assert!(lookup("key", &settings).await.is_err());

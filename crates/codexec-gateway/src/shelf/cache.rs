@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    kept::{self, Unfit},
+    private_files::{self, PrivateFileError},
     tool::Tool,
     trust::Trust,
     upstream::{LIFE, Listing},
@@ -35,7 +35,7 @@ pub(super) struct Cache {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    Unfit(#[from] PrivateFileError),
     #[error("it is not a list")]
     NotAList(#[from] serde_json::Error),
     #[error("it is another server's")]
@@ -57,7 +57,7 @@ impl Cache {
     }
 
     pub(super) fn read(path: &Path, identity: &str) -> Result<Option<Cache>, Unusable> {
-        let Some((body, _)) = kept::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
+        let Some((body, _)) = private_files::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
         let cache: Cache = serde_json::from_str(&body)?;
         if cache.identity != identity {
             return Err(Unusable::Foreign);
@@ -66,7 +66,7 @@ impl Cache {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        kept::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
+        private_files::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
     }
 
     pub(super) fn tools(&self) -> usize {
@@ -88,7 +88,7 @@ impl Cache {
         let mut listing = Listing::default();
         let digests: HashMap<&str, &str> =
             self.tools.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
-        for definition in trust.pinned(&self.tools) {
+        for definition in trust.pinned_definitions(&self.tools) {
             let Ok(tool) = Tool::read_text(&definition) else { continue };
             if let Some(digest) = digests.get(tool.name.as_str()) {
                 listing.add(tool, (*digest).to_owned());

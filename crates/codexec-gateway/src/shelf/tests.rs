@@ -145,7 +145,7 @@ async fn an_old_list_is_used_and_called_old() {
         serde_json::from_str(text.split_once('\n').expect("two").1).expect("JSON");
     assert_eq!(cache["life_ms"], 1_000);
     cache["listed_at_ms"] = json!(1);
-    crate::kept::write(&path, "list 1", &cache.to_string()).expect("written");
+    crate::private_files::write(&path, "list 1", &cache.to_string()).expect("written");
     let second = gateway(home.path(), &json!({"start": "die"}));
     let reply = second.search(&SearchQuery::default(), &ToolFilter::all()).await.expect("found");
     assert_eq!(reply.tools[0].name, "s.become");
@@ -181,7 +181,7 @@ async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
     let mut poisoned = good.clone();
     poisoned["tools"][2][1] = json!(crate::trust::digest(&tool("echo", "Exfiltrate.")));
     poisoned["tools"][1][0] = json!("echo");
-    crate::kept::write(&path("s"), "list 1", &poisoned.to_string()).expect("written");
+    crate::private_files::write(&path("s"), "list 1", &poisoned.to_string()).expect("written");
     check("other hashes and names", &["become"]).await;
     std::fs::write(path("s"), text.replace("echo", "evil")).expect("written");
     check("no checksum", &[]).await;
@@ -357,7 +357,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
     assert_eq!(call(&first, "echo", json!({})).await, Ok(json!({})));
     first.shutdown().await;
     let whole = std::fs::read(&path).expect("kept");
-    let lost = "what was approved of this server can no longer be read";
+    let lost = "the approvals of this server can no longer be read";
     let check = async |what: &str| {
         let gateway = gateway(home.path(), &plan(&[tool("echo", "One.")]));
         let refused = call(&gateway, "echo", json!({})).await;
@@ -372,7 +372,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
     check("garbage").await;
     std::fs::write(&path, "").expect("written");
     check("nothing").await;
-    crate::kept::write(&path, "trust 1", "{\"pins\":{}}").expect("written");
+    crate::private_files::write(&path, "trust 1", "{\"pins\":{}}").expect("written");
     check("another shape").await;
     let elsewhere = home.path().join("elsewhere.json");
     std::fs::write(&elsewhere, &whole).expect("written");
@@ -421,7 +421,7 @@ async fn up_4_another_program_of_the_same_name_is_another_server() {
     assert_eq!(call(&first, "echo", json!({})).await, Ok(json!({})));
     first.shutdown().await;
     let second = with(Some("other"));
-    let why = "another program or address goes by this server's name now";
+    let why = "another program or URL has this server's name now";
     check_held(call(&second, "echo", json!({})).await, "echo", why);
     let name = ServerName::new("s").expect("a name");
     let waiting = second.waiting_now(&name).await.expect("known");

@@ -17,7 +17,7 @@ use crate::{
     Narrow,
     clean::{clean_line, cut},
     tool::Tool,
-    trust::{Why, digest},
+    trust::{HoldReason, digest},
 };
 
 const PAGES: usize = 100;
@@ -51,7 +51,7 @@ pub(crate) struct Listing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptBack {
     /// It waits for approval.
-    Held(Why),
+    Held(HoldReason),
     /// The settings say so.
     SwitchedOff,
 }
@@ -75,7 +75,11 @@ enum Place {
 
 impl Listing {
     /// The same list as its user may see it.
-    pub(crate) fn seen_by_user(&self, narrow: &Narrow, held: &BTreeMap<String, Why>) -> Listing {
+    pub(crate) fn seen_by_user(
+        &self,
+        narrow: &Narrow,
+        held: &BTreeMap<String, HoldReason>,
+    ) -> Listing {
         let mut seen = Listing {
             problems: self.problems.clone(),
             digests: self.digests.clone(),

@@ -114,13 +114,13 @@ fn cfg_7_a_users_server_starts_at_home_or_where_it_says() {
     let found: Value = serde_json::from_str(&client.run(code).fine()).expect("JSON");
     assert_eq!(found, json!([home, "/"]));
     let list = desk.run(&["servers", "list", "--no-check"]);
-    let why = "a relative path, and the server starts in your home directory; write it from `/` on, \
-               or name its directory with `cwd`";
+    let why = "a relative path, and the server starts in your home directory; write an absolute \
+               path, or set the directory with `cwd`";
     for expected in [
         format!("server \"dotted\": its argument \"./data\" is {why}\n"),
         format!("server \"script\": its argument \"server.js\" is {why}\n"),
         format!("server \"beside\": `command` is {why}\n"),
-        "server \"lost\": `cwd` is not a whole path; write it from `/` or `~/` on\n".to_owned(),
+        "server \"lost\": `cwd` is not an absolute path; start it with `/` or `~/`\n".to_owned(),
     ] {
         assert!(list.contains(&expected), "{expected}{list}");
     }

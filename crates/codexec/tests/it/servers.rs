@@ -199,7 +199,7 @@ fn the_list_tells_how_each_is_doing_and_what_to_do() {
          \n\
          missing: it did not start: \"/nowhere/server\" was not found; install it, or write its whole \
          path\n\
-         off: it is switched off there\n\
+         off: it is disabled in that file\n\
          HOME/.codex/config.toml:2: it is not TOML: unclosed table, expected `]`, at column 15\n\
          HOME/.cursor/mcp.json:1: server \"bad\": `command` is missing or empty; write the program \
          that starts it"
@@ -272,7 +272,7 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     check(&["b", "--", "sh", "-c", &own], "that is codexec itself, which never lists itself");
     check(
         &["-t", "http", "b", "ftp://h"],
-        "server \"b\": `url` is reached over \"ftp\"; write http or https",
+        "server \"b\": `url` has the scheme \"ftp\"; use http or https",
     );
     check(&["b", "npx"], "\"npx\" is not a URL; write a program after `--`, like `-- npx`");
     check(&["-e", "K", "b", "--", "x"], "an entry for `env` has no '=' in it");
@@ -334,8 +334,8 @@ fn cfg_2_what_is_no_file_holds_nobody_up() {
     assert_eq!(
         told,
         [
-            "HOME/.config/zed/settings.json:1: it is not JSON: it is nested deeper than 64, at \
-             column 65",
+            "HOME/.config/zed/settings.json:1: it is not JSON: it is nested deeper than 64 \
+             levels, at column 65",
             "HOME/.codeium/windsurf/mcp_config.json:1: it cannot be read: it is not a file",
             "HOME/.copilot/mcp-config.json:1: it cannot be read: it is not a file",
             "HOME/.gemini/settings.json:1: it cannot be read: Too many levels of symbolic links \

@@ -1,4 +1,4 @@
-//! A realistic file of each client.
+//! A realistic config file of each client.
 
 use super::*;
 
@@ -24,11 +24,11 @@ fn claude_code() {
             "b@5: Http https://h/mcp Authorization=Bearer t0p OAuthConfig { client_id: Some(\"c\"), \
              client_secret: None, callback_port: Some(8080), scopes: [] }",
             "d@8: Sse http://h/sse",
-            "off@10: x OFF it is switched off there",
+            "off@10: x OFF it is disabled in that file",
         ],
         &[
             "4: (server \"a\": ${NO} is not set; set it, or write ${NO:-default})",
-            "5: (server \"b\": `headersHelper` is a program that makes headers, and is not run here)",
+            "5: (server \"b\": `headersHelper` is a program that generates headers; codexec does not run it)",
             "7: server \"c\": `url` has no `type` beside it; write \"type\": \"http\" or \"type\": \"sse\"",
             "9: server \"e\": `type` is \"ws\", which is not supported; write stdio, http or sse",
         ],
@@ -36,20 +36,20 @@ fn claude_code() {
 }
 
 #[test]
-fn claude_code_keeps_a_projects_servers_in_its_own_file() {
+fn claude_code_has_local_servers_in_its_user_file() {
     let text = r#"{"mcpServers": {"a": {"command": "user"}},
         "projects": {"/work/app": {"mcpServers": {"a": {"command": "local"}}},
                      "/work/other": {"mcpServers": {"c": {"command": "no"}}}}}"#;
-    same(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local in /work/app"], &[]);
-    same(&read(Client::ClaudeCode, Reach::User, text), &["a@1: user"], &[]);
+    check_parsed(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local in /work/app"], &[]);
+    check_parsed(&read(Client::ClaudeCode, Reach::User, text), &["a@1: user"], &[]);
 }
 
-/// THREAT[CFG-3]: a project's file is not the user's word, and a settings file approves nothing.
+/// THREAT[CFG-3]: a project's file does not approve itself, and neither does a settings file.
 #[test]
-fn cfg_3_what_was_not_approved_is_not_started() {
+fn cfg_3_an_unapproved_server_is_not_started() {
     let text =
         r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
-    same(
+    check_parsed(
         &read(Client::ClaudeCode, Reach::Project, text),
         &[
             "a@1: x in /work/app PENDING",
@@ -61,7 +61,7 @@ fn cfg_3_what_was_not_approved_is_not_started() {
 }
 
 #[test]
-fn approvals_are_read_where_claude_code_keeps_them() {
+fn approvals_are_read_from_claude_codes_files() {
     let mut approvals = Approvals::default();
     let file = r#"{"projects": {"/p": {"enabledMcpjsonServers": ["a", "b"]}, "/q": {"enabledMcpjsonServers": ["c"]}}}"#;
     approvals.add_project(&Document::new(file, Client::ClaudeCode), Path::new("/p"));
@@ -70,8 +70,8 @@ fn approvals_are_read_where_claude_code_keeps_them() {
     approvals.add_settings(&Document::new(settings, Client::ClaudeCode));
     approvals.add_settings(&Document::new("{", Client::ClaudeCode));
     assert_eq!(approvals.approved().collect::<Vec<_>>(), ["b"]);
-    assert!(approvals.objection("a").is_some());
-    assert_eq!(approvals.objection("x"), None);
+    assert!(approvals.refusal_reason("a").is_some());
+    assert_eq!(approvals.refusal_reason("x"), None);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn vs_code() {
              name the server with `codexec servers add`, or write the value as ${env:NAME}",
             "8: server \"remote\": ${input:key} needs a value that only the client can ask you for; \
              name the server with `codexec servers add`, or write the value as ${env:NAME}",
-            "9: server \"sock\": `url` is reached over \"unix\"; write http or https",
+            "9: server \"sock\": `url` has the scheme \"unix\"; use http or https",
         ],
     );
 }
@@ -155,7 +155,7 @@ fn windsurf() {
         &[
             "a@2: x t0p not [\"rm\"]",
             "b@3: Http https://h/sse A=1",
-            "c@4: x OFF it is switched off there",
+            "c@4: x OFF it is disabled in that file",
         ],
         &[],
     );
@@ -179,7 +179,7 @@ fn zed() {
             "a@4: x y call 30s",
             "old@5: p q A=1",
             "far@7: Http https://h/mcp K=v",
-            "off@8: x OFF it is switched off there",
+            "off@8: x OFF it is disabled in that file",
         ],
         &["6: server \"ext\": an extension of Zed starts it, so its command is not known; name \
            the server with `codexec servers add`"],
@@ -219,7 +219,7 @@ startup_timeout_ms = 5
              start 20s call 2.5s",
             "b@13: Http https://h/mcp X=1 Authorization=Bearer t0p Y=<env TOKEN> OAuthConfig { \
              client_id: None, client_secret: None, callback_port: None, scopes: [\"r\"] }",
-            "c@19: x OFF it is switched off there",
+            "c@19: x OFF it is disabled in that file",
         ],
         &[
             "13: (server \"b\": $NO is not set; set it where codexec is started)",
@@ -241,14 +241,14 @@ fn gemini() {
             "a@2: x t0p/t0p | $1 $ in /c only [\"a\"] not [\"b\"] call 600s",
             "b@3: Http https://h/mcp",
             "c@4: Sse https://h/sse",
-            "off@5: x OFF it is switched off there",
+            "off@5: x OFF it is disabled in that file",
         ],
         &["2: (server \"a\": $NO is not set; set it where codexec is started)"],
     );
     check(
         Client::Gemini,
         r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#,
-        &["a@1: x", "b@1: x OFF it is switched off there"],
+        &["a@1: x", "b@1: x OFF it is disabled in that file"],
         &[],
     );
 }
@@ -264,7 +264,7 @@ fn opencode() {
         &[
             "a@2: bun x y T=t0p S=s3cret N= start 5s",
             "b@3: Http https://h/mcp A=Bearer s3cret",
-            "c@4: x OFF it is switched off there",
+            "c@4: x OFF it is disabled in that file",
         ],
         &["2: (server \"a\": {env:NO} is not set; set it where codexec is started)"],
     );
@@ -283,7 +283,7 @@ fn cline() {
             "a@2: x T=t0p call 60s",
             "b@3: Sse https://h/sse",
             "c@4: Http https://h/mcp",
-            "d@5: Sse https://h/sse OFF it is switched off there",
+            "d@5: Sse https://h/sse OFF it is disabled in that file",
         ],
         &[],
     );
@@ -324,7 +324,7 @@ extensions:
 ",
         &[
             "github@10: npx -y gh A=1 TOKEN=<env TOKEN> call 300s",
-            "far@20: Http https://h/mcp K=v only [\"get\"] OFF it is switched off there",
+            "far@20: Http https://h/mcp K=v only [\"get\"] OFF it is disabled in that file",
         ],
         &[
             "10: (server \"github\": GH needs a value that is in goose's keyring; set it where codexec \
@@ -342,12 +342,16 @@ fn the_shared_folder() {
 }
 
 #[test]
-fn a_file_that_somebody_named_has_servers() {
+fn a_file_named_by_the_user_must_have_servers() {
     let named = |text: &str| read(Client::Named, Reach::Named, text);
-    same(&named(r#"{"mcpServers": {"a": {"url": "http://h"}}}"#), &["a@1: Http http://h/"], &[]);
+    check_parsed(
+        &named(r#"{"mcpServers": {"a": {"url": "http://h"}}}"#),
+        &["a@1: Http http://h/"],
+        &[],
+    );
     for text in ["[]", "{}", r#"{"servers": {}}"#] {
-        same(&named(text), &[], &["1: it has no `mcpServers`"]);
+        check_parsed(&named(text), &[], &["1: it has no `mcpServers`"]);
         assert!(named(text).is_broken);
     }
-    same(&named("\n{"), &[], &["2: it is not JSON: it ends inside an object, at column 2"]);
+    check_parsed(&named("\n{"), &[], &["2: it is not JSON: it ends inside an object, at column 2"]);
 }

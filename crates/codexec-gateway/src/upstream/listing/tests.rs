@@ -46,7 +46,7 @@ fn an_alias_of_several_is_nobodys() {
 #[test]
 fn up_4_a_tool_that_is_kept_back_is_not_mistaken_for_another() {
     let all = listing(&["get-issue", "get.issue", "put", "old-name", "old.name"]);
-    let held = [("get-issue", Why::Changed), ("put", Why::New)];
+    let held = [("get-issue", HoldReason::Changed), ("put", HoldReason::New)];
     let held = held.map(|(name, why)| (name.to_owned(), why)).into();
     let off = Narrow { disabled_tools: vec!["old-*".to_owned()], ..Narrow::default() };
     let seen = all.seen_by_user(&off, &held);

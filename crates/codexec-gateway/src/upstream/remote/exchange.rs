@@ -52,7 +52,7 @@ pub(super) async fn exchange(link: &Link, outgoing: &Outgoing) -> Result<(), Ups
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.map_or_else(|| "nothing".to_owned(), |kind| cut(&clean_line(kind), 60));
-    let body = web::body(response, link.max_bytes).await.map_err(|error| match error {
+    let body = web::read_body(response, link.max_bytes).await.map_err(|error| match error {
         BodyError::TooLong(_) => too_long(link),
         BodyError::Broken => UpstreamError::Unreachable("the connection broke".to_owned()),
     })?;

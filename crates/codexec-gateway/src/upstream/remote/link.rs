@@ -273,7 +273,7 @@ impl Link {
 
     /// THREAT[REM-4]: the one credential that goes out is the one that was made for this server.
     async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, UpstreamError> {
-        let mut token = self.account.token().await;
+        let mut token = self.account.access_token().await;
         let mut is_renewed = false;
         loop {
             let mut request = request();
@@ -290,7 +290,7 @@ impl Link {
                 && let Some(old) = &token
             {
                 is_renewed = true;
-                if let Some(new) = self.account.renewed(old).await {
+                if let Some(new) = self.account.renew_token(old).await {
                     token = Some(new);
                     continue;
                 }
@@ -311,7 +311,7 @@ impl Link {
     }
 
     fn unsent(&self, error: &reqwest::Error) -> UpstreamError {
-        let why = web::why(error);
+        let why = web::describe_error(error);
         if error.is_connect() {
             // Whatever was promised over this connection, nobody is there to keep it.
             self.end(UpstreamError::Start(why.clone()));

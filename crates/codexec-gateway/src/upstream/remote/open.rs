@@ -65,9 +65,9 @@ pub(in crate::upstream) async fn open(
 /// Reading the certificates takes milliseconds: not on a thread that serves others.
 async fn client(settings: &Arc<Settings>) -> Result<reqwest::Client, UpstreamError> {
     let settings = settings.clone();
-    let made = tokio::task::spawn_blocking(move || web::client(&settings)).await;
+    let made = tokio::task::spawn_blocking(move || web::build_client(&settings)).await;
     let made = made.map_err(|_| UpstreamError::ShutDown)?;
-    made.map_err(|err| UpstreamError::Start(web::why(&err)))
+    made.map_err(|err| UpstreamError::Start(web::describe_error(&err)))
 }
 
 async fn open_http(ends: Ends) -> Result<Connection, UpstreamError> {

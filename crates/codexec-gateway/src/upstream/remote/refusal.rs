@@ -63,7 +63,7 @@ pub(super) fn challenge(response: &Response) -> Option<Challenge> {
 pub(super) async fn note_scopes(response: &Response, account: &Account) {
     let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     if is_refused && let Some(challenge) = challenge(response) {
-        account.note(&challenge).await;
+        account.record_challenge(&challenge).await;
     }
 }
 

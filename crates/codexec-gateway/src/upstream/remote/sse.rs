@@ -89,7 +89,7 @@ async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> 
             Some(Parsed::Event(event)) if event.kind == "endpoint" => {
                 let address = std::str::from_utf8(&event.data).ok();
                 let endpoint = address.and_then(|address| url.join(address.trim()).ok());
-                let endpoint = endpoint.filter(|endpoint| web::same_origin(url, endpoint));
+                let endpoint = endpoint.filter(|endpoint| web::is_same_origin(url, endpoint));
                 return endpoint.ok_or_else(|| refused("it wants to be told things elsewhere"));
             }
             Some(Parsed::Event(_) | Parsed::TooLong(_)) => {}
@@ -182,7 +182,7 @@ async fn tell(link: &Link, outgoing: &Outgoing) {
         if status.is_success() {
             return Ok(());
         }
-        let body = match web::body(response, REFUSAL_BYTES).await {
+        let body = match web::read_body(response, REFUSAL_BYTES).await {
             Ok(body) | Err(BodyError::TooLong(body)) => body,
             Err(BodyError::Broken) => Vec::new(),
         };

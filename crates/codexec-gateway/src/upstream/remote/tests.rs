@@ -47,7 +47,7 @@ impl Scripted {
     /// What it was asked so far.
     async fn log(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/log", self.port);
-        let client = crate::web::client(&settings(None)).expect("a client");
+        let client = crate::web::build_client(&settings(None)).expect("a client");
         let body = client.get(url).send().await.expect("an answer").text().await.expect("a body");
         serde_json::from_str(&body).expect("JSON")
     }

@@ -72,7 +72,7 @@ fn a_broken_file_is_told_and_nothing_is_guessed() {
     for (text, told) in [
         ("{", "it is not JSON: it ends inside an object, at line 1, column 2"),
         ("[1]", "it is not an object; write settings in { }"),
-        (deep.as_str(), "it is not JSON: it is nested deeper than 64, at line 1, column 65"),
+        (deep.as_str(), "it is not JSON: it is nested deeper than 64 levels, at line 1, column 65"),
         (
             "{\"enable_code_execution\": \"maybe\"}",
             "`enable_code_execution = \"maybe\"` is not known; write true or false",

@@ -70,7 +70,7 @@ A = "Bearer ${TOKEN}""#;
         format!("{file}: `api_key` has no meaning here"),
         format!("{file}: `colour` is not known here"),
         "# server a: D is left out: what begins with env:, file: or keyring:".to_owned(),
-        "# server b is not used: it is switched off there".to_owned(),
+        "# server b is not used: it is disabled in that file".to_owned(),
         format!("{file}:7: server \"c\": ${{keyring:t}} is in MCPProxy's own keyring"),
     ] {
         assert!(text.contains(&comment), "{comment}\nis not in\n{text}");

@@ -5,7 +5,7 @@ use crate::{LoginError, login};
 fn browse(address: &url::Url) {
     let address = address.clone();
     tokio::spawn(async move {
-        let client = crate::web::client(&settings(None)).expect("a client");
+        let client = crate::web::build_client(&settings(None)).expect("a client");
         let answer = client.get(address).send().await.expect("an answer");
         let back = answer.headers()["location"].to_str().expect("text").to_owned();
         client.get(back).send().await.expect("an answer");
@@ -112,7 +112,7 @@ async fn rem_5_hostile_addresses_end_the_login() {
 async fn a_login_that_is_not_what_it_says_is_refused() {
     for (oauth, expected) in [
         (json!({"back": {"iss": "https://evil.example"}}), "issuer mismatch"),
-        (json!({"back": {"error": "access_denied"}}), "it was refused: access_denied"),
+        (json!({"back": {"error": "access_denied"}}), "the login was refused: access_denied"),
         (json!({"server": {"token_endpoint": "http://evil.example/token"}}), "token endpoint"),
         (json!({"server": {"issuer": "https://evil.example"}}), "issuer"),
         (json!({"server": {"code_challenge_methods_supported": ["plain"]}}), "S256"),
