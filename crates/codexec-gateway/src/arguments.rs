@@ -1,21 +1,21 @@
-//! Arguments against a tool's schema, with a message that says how to write them right.
+//! Checks arguments against a tool's input schema. Error messages say how to fix the call.
 
 use codexec_schema::{Checker, Flaw, list_parameters};
 use serde_json::Value;
 
 use crate::clean::{clean_line, cut};
 
-/// What one check gave.
+/// The result of a quick check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Checked {
     Fine,
-    /// What is wrong, a sentence for each thing, and which parameters there are.
+    /// One sentence for each problem, then the list of parameters.
     Wrong(String),
-    /// More work than an event loop can do between two events.
+    /// The check needs more work than fits between two events of the event loop.
     Unfinished,
 }
 
-/// Checks with a budget that is no burden to the event loop.
+/// Checks with a budget small enough for the event loop.
 pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> Checked {
     match checker.check_quickly(schema, args, "") {
         Ok(()) => Checked::Fine,
@@ -24,8 +24,7 @@ pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> 
     }
 }
 
-/// Checks with all the budget there is. What would take more is let through: the server itself
-/// will judge.
+/// Checks with the full budget. Arguments that exceed it pass: the server itself checks them.
 pub(crate) fn check(checker: &Checker, schema: &Value, args: &Value) -> Result<(), String> {
     match checker.check(schema, args, "") {
         Ok(()) | Err(Flaw::TooMuch) => Ok(()),

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Rung when some server's list may have changed. Cheap to clone.
+/// Signals that some server's tool list may have changed. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Bell(Arc<watch::Sender<u64>>);
 

@@ -1,4 +1,4 @@
-//! All tools of all servers, in a fixed order, and the names they go by.
+//! The tools of all servers in a fixed order, and the names they can be called by.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::{
     upstream::Listing,
 };
 
-/// A snapshot. Made again when a server's list changes.
+/// A snapshot of all tools, rebuilt when a server's list changes.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     entries: Vec<Entry>,
     index: Index,
-    /// What it was made from, to see when it is out of date.
+    /// The lists this was built from, to detect when it is out of date.
     listings: Vec<Option<Arc<Listing>>>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 }
 
 impl Catalogue {
-    /// In the order of the configuration, then in each server's own.
+    /// Orders tools by the configured order of servers, then by each server's own order.
     pub(crate) fn new(servers: &[ServerName], listings: Vec<Option<Arc<Listing>>>) -> Catalogue {
         let mut entries = Vec::new();
         for (server, listing) in servers.iter().zip(&listings) {
@@ -37,7 +37,7 @@ impl Catalogue {
         Catalogue { listings, ..Catalogue::of(entries) }
     }
 
-    /// Without saying what it was made from.
+    /// Builds a catalogue that is never out of date, because it records no lists.
     pub(crate) fn of(entries: Vec<Entry>) -> Catalogue {
         let documents: Vec<Document<'_>> = entries.iter().map(document).collect();
         let index = Index::new(&documents);
@@ -54,12 +54,12 @@ impl Catalogue {
         self.listings.len() == listings.len() && self.listings.iter().zip(listings).all(is_same)
     }
 
-    /// What `allowed` lets through.
+    /// Returns the entries that `allowed` permits.
     pub(crate) fn all(&self, allowed: &ToolFilter) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.is_allowed(allowed))
     }
 
-    /// The same, best match first.
+    /// Returns the entries that `allowed` permits, best match first.
     pub(crate) fn search(&self, query: &str, allowed: &ToolFilter) -> impl Iterator<Item = &Entry> {
         let ranked = self.index.rank(query);
         ranked
@@ -98,7 +98,7 @@ fn document(entry: &Entry) -> Document<'_> {
 pub(crate) struct Pair<'a> {
     pub(crate) server: ServerName,
     pub(crate) tool: &'a str,
-    /// The server is called by its own name, not by its alias.
+    /// True if the name used the server's own name, not its alias.
     pub(crate) is_exact: bool,
 }
 
@@ -108,7 +108,7 @@ impl Pair<'_> {
     }
 }
 
-/// The server of this name, else all of this alias.
+/// Returns the server with this name, or else all servers with this alias.
 pub(crate) fn servers_named<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'a ServerName> {
     match servers.iter().find(|server| server.as_str() == name) {
         Some(exact) => vec![exact],
@@ -116,7 +116,7 @@ pub(crate) fn servers_named<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'
     }
 }
 
-/// The same where there is only one.
+/// Returns the one server with this name or alias, or `None` if there are several.
 pub(crate) fn find_server<'a>(name: &str, servers: &'a [ServerName]) -> Option<&'a ServerName> {
     match servers_named(name, servers).as_slice() {
         [server] => Some(server),
@@ -124,9 +124,9 @@ pub(crate) fn find_server<'a>(name: &str, servers: &'a [ServerName]) -> Option<&
     }
 }
 
-/// The pairs that a joined name can stand for, likeliest first: `mcp__server__tool`,
-/// `server.tool`, `server:tool`, `server/tool`, `server__tool`. A server whose own name has `__`
-/// in it is known by being known.
+/// Splits a joined name into its possible server and tool pairs, likeliest first:
+/// `mcp__server__tool`, `server.tool`, `server:tool`, `server/tool`, `server__tool`. Server names
+/// that contain `__` are recognized because all server names are known.
 pub(crate) fn pairs<'a>(name: &'a str, servers: &[ServerName]) -> Vec<Pair<'a>> {
     let mut found: Vec<(usize, Pair<'a>)> = Vec::new();
     for body in [name.strip_prefix("mcp__"), Some(name)].into_iter().flatten() {
@@ -144,7 +144,7 @@ pub(crate) fn pairs<'a>(name: &'a str, servers: &[ServerName]) -> Vec<Pair<'a>> 
             }
         }
     }
-    // Of `a` and `a__b`, the longer name is the likelier meant.
+    // Of `a` and `a__b`, the longer name is likelier.
     found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
     found.into_iter().map(|(_, pair)| pair).collect()
 }

@@ -6,14 +6,13 @@ use crate::{
     tool::Tool,
 };
 
-/// The search by itself, over definitions as servers send them and without any server: for
-/// measuring it.
+/// Tool search over raw definitions, without any server. Used to measure search quality.
 pub struct Finder {
     catalogue: Catalogue,
 }
 
 impl Finder {
-    /// Leaves out what no catalogue would hold.
+    /// Skips invalid definitions, as a catalogue does.
     pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> Finder {
         let entries = definitions.into_iter().filter_map(|(server, definition)| {
             Some(Entry { server, tool: Tool::read(definition).ok()?.into() })
@@ -21,7 +20,7 @@ impl Finder {
         Finder { catalogue: Catalogue::of(entries.collect()) }
     }
 
-    /// The names (`server.tool`) of the best matches, best first.
+    /// Returns the `server.tool` names of the best matches, best first.
     pub fn find(&self, query: &str, limit: usize) -> Vec<String> {
         let all = ToolFilter::all();
         let found = self.catalogue.search(query, &all);

@@ -1,4 +1,4 @@
-//! The one handle to all upstreams.
+//! The handle to all upstreams.
 
 mod approval;
 mod aside;
@@ -41,49 +41,49 @@ use crate::{
     upstream::{Shared, Upstream},
 };
 
-/// Servers that start at the same time.
+/// Servers that start concurrently.
 const STARTS_AT_ONCE: usize = 32;
-/// What a shutdown may take, however many servers there are.
+/// The time limit for a shutdown of all servers.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
-/// The user's servers. Cheap to clone; the servers end with the last clone.
+/// The user's servers. Cheap to clone; the servers stop with the last clone.
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
-    /// On whose behalf this handle calls.
+    /// The party this handle calls for.
     caller: Caller,
-    /// How long its lists wait for servers that are still starting.
+    /// How long this handle's lists wait for servers that are still starting.
     patience: Duration,
-    /// Its turn to have work done beside the event loop.
+    /// This caller's permit for work on blocking threads.
     turn: Arc<Semaphore>,
 }
 
 struct Inner {
-    /// Somebody is starting servers that nobody waits for.
+    /// True while a task starts servers in the background.
     is_warming: AtomicBool,
     fleet: Mutex<Arc<Fleet>>,
     shared: Shared,
     catalogue: Mutex<Arc<Catalogue>>,
-    /// Who makes it.
+    /// Held while the catalogue is being built.
     making: Semaphore,
     names: Mutex<direct::Names>,
     observed: Arc<Observed>,
     checker: Checker,
-    /// For work beside the event loop.
+    /// Limits concurrent work on blocking threads.
     places: Arc<Semaphore>,
 }
 
-/// The servers of one moment. Replaced as a whole when the files that name them change.
+/// The configured servers. Replaced as a whole when the configuration changes.
 #[derive(Default)]
 pub(crate) struct Fleet {
-    /// In the order of the configuration.
+    /// In configured order.
     pub(crate) names: Vec<ServerName>,
     /// In the order of `names`.
     pub(crate) upstreams: Vec<Arc<Upstream>>,
 }
 
 impl Gateway {
-    /// Starts nothing.
+    /// Creates the gateway without starting any server.
     pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
         let observed = Observed::new(settings.home.as_ref());
         let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
@@ -110,38 +110,38 @@ impl Gateway {
         gateway
     }
 
-    /// The same servers, called on somebody's behalf.
+    /// Returns a handle to the same servers that calls for another caller.
     #[must_use]
     pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
         let (inner, patience) = (self.inner.clone(), self.patience);
         Gateway { inner, caller, patience, turn: Gateway::new_turn() }
     }
 
-    /// The same servers, whose lists wait no longer than this for those that are still starting.
+    /// Returns a handle whose lists wait at most this long for servers that are still starting.
     #[must_use]
     pub fn hurried(&self, patience: Duration) -> Gateway {
         let patience = self.patience.min(patience);
         Gateway { patience, ..self.clone() }
     }
 
-    /// The most calls that all servers together have under way.
+    /// Returns the limit on concurrent calls of all servers together.
     pub fn most_calls(&self) -> usize {
         self.inner.shared.settings.calls_in_all
     }
 
-    /// Told whenever some list may have changed.
+    /// Subscribes to changes of any server's list.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.shared.bell.listen()
     }
 
-    /// Goes on with these servers: those whose entry is the same stay as they are and keep their
-    /// connections, new ones start when they are needed, and the others end.
+    /// Switches to these servers. Servers with an unchanged entry keep their connections, new ones
+    /// start when they are needed, and the others stop.
     pub async fn reconfigure(&self, servers: Vec<ServerConfig>) {
         let left = self.replace(servers);
         join_all(left.iter().map(|upstream| upstream.shutdown())).await;
     }
 
-    /// Gives those that are no longer wanted.
+    /// Replaces the servers and returns those that are no longer configured.
     fn replace(&self, servers: Vec<ServerConfig>) -> Vec<Arc<Upstream>> {
         let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = fleet.upstreams.clone();
@@ -159,7 +159,7 @@ impl Gateway {
         before
     }
 
-    /// Ends a server and starts it anew; `false` if there is none of this name.
+    /// Stops a server and starts it again. Returns false if the name is unknown.
     pub async fn restart(&self, name: &str) -> bool {
         let Some(old) = self.renew(name) else { return false };
         old.shutdown().await;
@@ -169,7 +169,7 @@ impl Gateway {
         true
     }
 
-    /// Puts a fresh one in the place of this server, and gives the old one.
+    /// Replaces a server with a fresh one, and returns the old one.
     fn renew(&self, name: &str) -> Option<Arc<Upstream>> {
         let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let at = fleet.upstreams.iter().position(|upstream| upstream.name().as_str() == name)?;
@@ -185,7 +185,7 @@ impl Gateway {
     pub async fn settle(&self, limit: Duration) {
         let fleet = self.fleet();
         let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
-        // Who is not ready by then is said to be starting.
+        // Servers that are not ready by then are reported as starting.
         let _ = tokio::time::timeout(limit, all).await;
     }
 
@@ -193,12 +193,13 @@ impl Gateway {
         self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// In the order of the configuration.
+    /// Returns the names in configured order.
     pub fn server_names(&self) -> Vec<ServerName> {
         self.fleet().names.clone()
     }
 
-    /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
+    /// Answers any request of a guest, in the guest's language. Dropping the future cancels the
+    /// call upstream.
     pub async fn answer(
         &self,
         ask: Ask,
@@ -229,7 +230,7 @@ impl Gateway {
             Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
             Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
             Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
-            // Whoever drives the guest answers these.
+            // Answered by the code that runs the guest.
             Ask::Own { name, .. } => {
                 let message = format!("there is nothing called {name} here");
                 Err(CallError::new(CallCode::ToolNotFound, message))
@@ -241,7 +242,7 @@ impl Gateway {
         self.fleet().upstreams.iter().map(|upstream| health::health(upstream)).collect()
     }
 
-    /// Ends all servers at once, within two seconds.
+    /// Stops all servers at once, within two seconds.
     pub async fn shutdown(&self) {
         let fleet = self.fleet();
         let observed = self.inner.observed.clone();

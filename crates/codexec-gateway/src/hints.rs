@@ -1,7 +1,7 @@
 use codexec_types::ToolKind;
 use serde_json::Value;
 
-/// What a server says its tool may do. Only a hint: it decides what is shown, never what is allowed.
+/// A server's hints about what its tool does. Hints decide what is shown, never what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hints {
     is_read_only: bool,
@@ -9,7 +9,7 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// As the protocol has it, what is not said is the worst.
+    /// Reads the annotations. As in the protocol, a missing hint means the worst case.
     pub(crate) fn read(definition: &Value) -> Hints {
         let hint = |name| definition.get("annotations")?.get(name)?.as_bool();
         let is_read_only = hint("readOnlyHint").unwrap_or(false);

@@ -1,7 +1,7 @@
 //! The user's MCP servers as one catalogue: connect, list, search, name, call.
 //!
 //! Invariant: nothing an upstream sends or withholds can hang, crash or flood this process. Every
-//! wait has an end, every buffer a bound, and one server's failure is one server's failure.
+//! wait has an end, every buffer a bound, and one server's failure does not affect another.
 
 mod arguments;
 mod bell;

@@ -1,13 +1,13 @@
-//! Values that are kept elsewhere: looked up when a server is connected, never before.
+//! Looks up secrets that are stored elsewhere, at the moment a server is connected.
 
 use std::path::Path;
 
 use crate::{Secret, Settings, keyring};
 
-/// Secrets are short; a file that is not is the wrong file.
+/// Secrets are short; a larger file is the wrong file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Why a secret could not be had. Names where it should be, never what it is.
+/// Why a secret could not be read. Names the location, never the value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum NoSecret {
     #[error("the variable {0} is not set")]

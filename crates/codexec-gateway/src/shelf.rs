@@ -1,5 +1,5 @@
-//! What is known of one server's tools: from the server itself, or until it has spoken, from the
-//! disk. Only what [`Trust`] lets through is ever seen.
+//! The known tools of one server: its live list, or until it has answered, the list saved on disk.
+//! Only tools that [`Trust`] accepts are visible.
 
 mod cache;
 
@@ -13,13 +13,13 @@ use std::{
 use crate::{Narrow, ServerConfig, Settings, trust::Trust, upstream::Listing};
 use cache::Cache;
 
-/// What lists on disk are good for.
+/// How lists saved on disk are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheUse {
-    /// They answer until the servers do; the servers are started all the same.
+    /// They answer until the servers do; the servers are started anyway.
     #[default]
     Meanwhile,
-    /// A fresh one is as good as the server's own, and starts nobody.
+    /// A fresh one replaces the server's own list, and the server is not started.
     Instead,
     /// They are not read.
     Never,
@@ -28,7 +28,7 @@ pub enum CacheUse {
 pub(crate) struct Shelf {
     narrow: Narrow,
     trust: Trust,
-    /// Where the list is kept on disk.
+    /// The cache file.
     path: Option<PathBuf>,
     uses: CacheUse,
     state: Mutex<State>,
@@ -36,12 +36,12 @@ pub(crate) struct Shelf {
 
 #[derive(Default)]
 struct State {
-    /// Whether the disk was looked at.
+    /// True once the cache file was read.
     is_loaded: bool,
-    /// All that the server lists, to be judged again when the user has approved something.
+    /// The server's complete list, reviewed again when the user approves something.
     live: Option<Arc<Live>>,
     seen: Option<Arc<Listing>>,
-    /// Until when a list from the disk counts as fresh.
+    /// The time until which a list from disk counts as fresh.
     fresh_until: Option<SystemTime>,
 }
 
@@ -66,12 +66,12 @@ impl Shelf {
         &self.trust
     }
 
-    /// The tools as last listed; `None` while nothing is known. The first look reads a file.
+    /// Returns the visible tools, or `None` before the first list. The first call reads a file.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
         self.state().seen.clone()
     }
 
-    /// Whether the server need not be asked.
+    /// Returns true if a fresh list makes starting the server unnecessary.
     pub(crate) fn is_enough(&self) -> bool {
         let state = self.state();
         self.uses == CacheUse::Instead
@@ -79,13 +79,13 @@ impl Shelf {
             && (state.live.is_some() || is_fresh(state.fresh_until))
     }
 
-    /// Whether what is known is from the disk, and old.
+    /// Returns true if the list comes from disk and has expired.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.state();
         state.seen.is_some() && state.live.is_none() && !is_fresh(state.fresh_until)
     }
 
-    /// Takes what the server itself has listed, and shows what may be seen of it.
+    /// Stores the server's own list, and publishes the part that may be seen.
     pub(crate) async fn put(self: &Arc<Shelf>, listing: Listing, version: Option<String>) {
         let live = Arc::new(Live { listing, version });
         self.judge(live.clone()).await;
@@ -100,7 +100,7 @@ impl Shelf {
         let _ = written.await;
     }
 
-    /// Looks again at what is held, if the user may have approved it meanwhile.
+    /// Reviews held tools again if the user may have approved them meanwhile.
     pub(crate) async fn recheck(self: &Arc<Shelf>) {
         if self.trust.is_outdated() {
             self.rejudge().await;
@@ -123,7 +123,7 @@ impl Shelf {
     async fn judge(self: &Arc<Shelf>, live: Arc<Live>) {
         let lock = self.trust.lock().await;
         let shelf = self.clone();
-        // Hashes and files: not on a thread that serves others.
+        // Hashing and file access would block the event loop.
         let judged = tokio::task::spawn_blocking(move || {
             let held = shelf.trust.review(&live.listing, live.version.as_deref(), lock.as_ref());
             let seen = live.listing.seen_by_user(&shelf.narrow, &held);
@@ -159,12 +159,12 @@ impl Shelf {
         let listing = cache.listing(&self.trust);
         let is_whole = listing.tools.len() == cache.tools();
         state.seen = Some(Arc::new(listing.seen_by_user(&self.narrow, &BTreeMap::new())));
-        // What is not there in full has to be asked for.
+        // Without all its tools, the list must be fetched from the server.
         state.fresh_until = cache.fresh_until().filter(|_| is_whole);
     }
 }
 
-/// A clock that was set back makes nothing younger.
+/// Tolerates a clock that was set back: no list stays fresh beyond the longest TTL.
 fn is_fresh(until: Option<SystemTime>) -> bool {
     let left = until.and_then(|until| until.duration_since(SystemTime::now()).ok());
     left.is_some_and(|left| left <= crate::upstream::LIFE + Duration::from_secs(1))

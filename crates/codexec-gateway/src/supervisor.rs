@@ -1,8 +1,7 @@
-//! A process of ours above each server. Whatever the server starts, in whichever session and
-//! however often it forks, becomes this process's child when its own parent ends, and is ended
-//! with the server.
+//! A process above each server. As a subreaper, it becomes the parent of every descendant the
+//! server leaves behind, in whichever session, and kills all of them when the server ends.
 //!
-//! THREAT[UP-20]: only descendants are ever signalled, because the kernel says who they are.
+//! THREAT[UP-20]: only descendants are ever signalled, because the kernel names them.
 
 use std::{
     ffi::OsString,
@@ -21,14 +20,14 @@ use nix::{
     unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-/// Tells a supervisor to end its server and all that it started.
+/// Tells a supervisor to kill its server and all of its descendants.
 pub(crate) const END: Signal = Signal::SIGUSR1;
 
-/// What a shell gives for a program that cannot be started.
+/// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 
-/// Runs a program to its end, and ends what it has left. Returns the exit code; a program that was
-/// killed takes this process along by the same signal.
+/// Runs a program to its end, and kills what it leaves behind. Returns the exit code; if the
+/// program was killed, this process dies by the same signal.
 ///
 /// Only for a single-threaded process.
 pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
@@ -48,7 +47,7 @@ fn start(
     arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<(Pid, SigSet)> {
     let mut signals = SigSet::empty();
-    // The server gets those that are sent to the group itself.
+    // The server gets signals to the process group itself.
     for signal in [Signal::SIGCHLD, END, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         signals.add(signal);
     }
@@ -56,7 +55,7 @@ fn start(
     prctl::set_child_subreaper(true)?;
     #[expect(clippy::disallowed_methods, reason = "the server, below its supervisor")]
     let child = Command::new(program).args(arguments).spawn()?;
-    // The server's pipes are its own: an end that we kept would never be seen to close.
+    // Holding the server's pipes here would hide that the server closed them.
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -64,7 +63,7 @@ fn start(
     Ok((Pid::from_raw(i32::try_from(child.id()).unwrap_or(-1)), signals))
 }
 
-/// Waits until the server has ended or is to end; then nothing is left below us.
+/// Waits until the server exits or must be stopped, then kills and reaps all descendants.
 fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
     let mut ended = None;
     while ended.is_none() {
@@ -103,12 +102,12 @@ fn children() -> Vec<Pid> {
     pids.map(Pid::from_raw).collect()
 }
 
-/// Ends as the server did, so that whoever waits for us learns how.
+/// Exits as the server did, so that the parent sees how the server ended.
 fn imitate(ended: Option<WaitStatus>) -> i32 {
     match ended {
         Some(WaitStatus::Exited(_, code)) => code,
         Some(WaitStatus::Signaled(_, signal, _)) => {
-            // Its core, if any, has been written.
+            // The server's own core, if any, has been written.
             let _ = prctl::set_dumpable(false);
             let _ = SigSet::all().thread_unblock();
             let _ = raise(signal);

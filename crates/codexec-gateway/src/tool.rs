@@ -1,4 +1,4 @@
-//! One tool, as a server described it and as we use it.
+//! One tool: the definition a server sent, and the cleaned parts that we use.
 
 use std::sync::{OnceLock, atomic::AtomicU32};
 
@@ -16,7 +16,7 @@ const NAME_CHARACTERS: usize = 128;
 const DESCRIPTION_BYTES: usize = 16 << 10;
 const SUMMARY_BYTES: usize = 200;
 const LONG_BYTES: usize = 32 << 10;
-/// Of what is said about one parameter, so much is searched.
+/// The part of a parameter's description that is searched.
 const PARAMETER_BYTES: usize = 1 << 10;
 
 #[derive(Debug)]
@@ -29,19 +29,19 @@ pub(crate) struct Tool {
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) has_output_schema: bool,
     pub(crate) hints: Hints,
-    /// The definition as it came, every field of it: what arguments are checked against and
-    /// what is hashed. It is never shown.
+    /// The complete definition as received. Arguments are checked against it and hashes are made
+    /// from it; it is never shown.
     pub(crate) raw: Json,
-    /// Made when somebody looks at them: most tools are only ever searched.
+    /// Parsed on first use: most tools are only searched.
     schemas: OnceLock<Schemas>,
     written_schema: OnceLock<Option<Value>>,
     typescript: OnceLock<String>,
     definition: OnceLock<String>,
-    /// Results whose shape was looked at.
+    /// The number of results whose shape was recorded.
     pub(crate) looked_at: AtomicU32,
 }
 
-/// What goes in and what comes out, cleaned.
+/// The input and output schemas, cleaned.
 #[derive(Debug)]
 struct Schemas {
     input: Value,
@@ -60,12 +60,12 @@ pub(crate) enum BadTool {
 }
 
 impl Tool {
-    /// Drops or repairs the fields that are wrong; only a bad name costs the tool.
+    /// Drops or repairs invalid fields. Only an invalid name makes the tool invalid.
     pub(crate) fn read(raw: &Value) -> Result<Tool, BadTool> {
         Tool::read_as(raw, Json::from_value(raw))
     }
 
-    /// The same, where its text is at hand.
+    /// Does the same for a definition in its original text.
     pub(crate) fn read_text(text: &Json) -> Result<Tool, BadTool> {
         let raw = text.to_value().map_err(|_| BadTool::Nameless)?;
         Tool::read_as(&raw, text.clone())
@@ -94,7 +94,7 @@ impl Tool {
         })
     }
 
-    /// Always an object. Cleaned, as the output's is.
+    /// Returns the cleaned input schema, which is always an object.
     pub(crate) fn input_schema(&self) -> &Value {
         &self.schemas().input
     }
@@ -115,7 +115,7 @@ impl Tool {
         })
     }
 
-    /// The first sentence, on one line.
+    /// Returns the first sentence of the description, on one line.
     pub(crate) fn summary(&self) -> String {
         let paragraph = self.description.trim().split("\n\n").next().unwrap_or_default();
         let line = clean_line(paragraph);
@@ -123,7 +123,8 @@ impl Tool {
         cut(line.get(..end).unwrap_or(&line), SUMMARY_BYTES)
     }
 
-    /// Its types; `observed` is the schema of what it gave, used where it promises nothing.
+    /// Returns the tool's types. `observed`, the schema of past results, is used if the tool
+    /// declares no output schema.
     pub(crate) fn types(&self, observed: Option<&Value>) -> Types {
         let types = Types::new(self.input_schema(), self.output_schema());
         match observed.filter(|_| !self.has_output_schema) {
@@ -132,33 +133,33 @@ impl Tool {
         }
     }
 
-    /// On one line.
+    /// Returns the signature on one line.
     pub(crate) fn signature(&self, voice: Voice, server: &str, observed: Option<&Value>) -> String {
         let make = || self.types(observed).line(voice, server, &self.name);
         match (voice, observed) {
-            // What searches show, over and over.
+            // Searches show this signature again and again.
             (Voice::TypeScript, None) => self.typescript.get_or_init(make).clone(),
             _ => make(),
         }
     }
 
-    /// What its arguments are checked against: the schema as the server wrote it.
+    /// Returns the input schema as the server wrote it. Arguments are checked against it.
     pub(crate) fn written_schema(&self) -> &Value {
         let written = self.written_schema.get_or_init(|| {
             let mut raw = self.raw.to_value().ok()?;
             let schema = raw.get_mut("inputSchema")?.take();
-            // Most are the same, and need not be held twice.
+            // Usually equal to the cleaned schema, so it is stored only if different.
             (schema.is_object() && schema != *self.input_schema()).then_some(schema)
         });
         written.as_ref().unwrap_or_else(|| self.input_schema())
     }
 
-    /// True if its definition takes long to read, and was not read yet.
+    /// Returns true if the definition is large and not parsed yet.
     pub(crate) fn is_long(&self) -> bool {
         self.raw.text().len() > LONG_BYTES && self.written_schema.get().is_none()
     }
 
-    /// Tells one definition from the next.
+    /// Returns a short hash that identifies this definition.
     pub(crate) fn definition(&self) -> &str {
         self.definition.get_or_init(|| {
             let digest = Sha256::digest(self.raw.text().as_bytes());
@@ -178,8 +179,8 @@ fn parameters(raw: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The schema with every text in it cleaned, names and choices included. Of two names that look
-/// the same, the first stays.
+/// Cleans every text in a schema, names and enum values included. If two names become equal, the
+/// first one stays.
 fn cleaned(schema: &Map<String, Value>) -> Value {
     let mut fields = Map::new();
     for (key, value) in schema {

@@ -1,5 +1,4 @@
-//! One upstream: started when somebody needs it, once for all who do, and started again after
-//! it died.
+//! One upstream server: started on first use, once for all callers, and restarted after it died.
 
 mod breaker;
 mod call;
@@ -50,18 +49,18 @@ pub(crate) use start::{StartRefusal, plan as plan_start};
 use self::{breaker::Breaker, counts::Counts, gate::Gate};
 use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
 
-/// A server that takes longer to start no longer keeps others from it.
+/// A server that takes longer to start gives up its start permit, so that others can start.
 const START_TURN: Duration = Duration::from_secs(3);
 
-/// What all servers have in common. Cheap to clone.
+/// State shared by all servers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
-    /// How many servers may start at the same time.
+    /// Limits concurrent starts.
     pub(crate) starts: Arc<Semaphore>,
-    /// The calls that all servers together may have under way.
+    /// Limits the concurrent calls of all servers together.
     pub(crate) common: Arc<Semaphore>,
-    /// Rung at every new list.
+    /// Signalled at every new list.
     pub(crate) bell: Bell,
 }
 
@@ -69,14 +68,14 @@ pub(crate) struct Upstream {
     config: ServerConfig,
     shared: Shared,
     state: watch::Sender<State>,
-    /// The last list there was; it outlives the process it came from.
+    /// The last list; it outlives the process it came from.
     shelf: Arc<Shelf>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
     gate: Gate,
     breaker: Mutex<Breaker>,
     counts: Counts,
-    /// Discovery has waited for it once, in vain.
+    /// True after discovery has waited for it once without success.
     was_slow: AtomicBool,
     shut: CancellationToken,
 }
@@ -124,7 +123,7 @@ impl Upstream {
         CallCounts { in_flight, waiting, ..self.counts.now() }
     }
 
-    /// Whether calls are let through, and if not, for how long not.
+    /// Returns the breaker's phase, and how long calls are still refused.
     pub(crate) fn phase(&self) -> (Phase, Option<Duration>) {
         let (now, breaker) = (Instant::now(), self.breaker());
         let open = match breaker.phase() {
@@ -135,7 +134,7 @@ impl Upstream {
         (breaker.phase(), until.map(|until| until.saturating_duration_since(now)))
     }
 
-    /// The tools as last listed; `None` before the first list.
+    /// Returns the tools as last listed, or `None` before the first list.
     pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
         self.shelf.listing()
     }
@@ -144,12 +143,12 @@ impl Upstream {
         &self.shelf
     }
 
-    /// Whether it should run and does not.
+    /// Returns true if the server should run but does not.
     pub(crate) fn is_due(&self) -> bool {
         is_due(&self.state.borrow()) && !self.shut.is_cancelled()
     }
 
-    /// Begins to start the server if it should run and does not. Returns at once.
+    /// Starts the server in the background if it should run but does not. Returns at once.
     pub(crate) fn begin(self: &Arc<Upstream>) -> State {
         let begun = self.state.send_if_modified(|state| {
             let is_begun = is_due(state) && !self.shut.is_cancelled();
@@ -159,13 +158,13 @@ impl Upstream {
             is_begun
         });
         if begun {
-            // Its own task: whoever asked first may leave, others wait for it too.
+            // A task of its own: the first caller may leave while others still wait.
             tokio::spawn(self.clone().run());
         }
         self.state()
     }
 
-    /// A running server, started if need be.
+    /// Returns a connection to the running server, starting it if needed.
     pub(crate) async fn connected(self: &Arc<Upstream>) -> Result<Arc<Connection>, UpstreamError> {
         let mut states = self.state.subscribe();
         let mut state = self.begin();
@@ -183,8 +182,8 @@ impl Upstream {
         }
     }
 
-    /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
-    /// only once. Where a list is known there is nothing to wait for, nor to start now.
+    /// Waits until the server has tools or has failed, but not beyond `until`, and for a slow
+    /// server only once. Returns at once, without starting it, if a list is known.
     pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
         if self.listing().is_some() {
             return self.state();
@@ -202,7 +201,7 @@ impl Upstream {
         self.state()
     }
 
-    /// Ends the server and starts it no more.
+    /// Stops the server for good.
     pub(crate) async fn shutdown(&self) {
         self.shut.cancel();
         let state = self.state.send_replace(State::Idle);
@@ -211,7 +210,7 @@ impl Upstream {
         }
     }
 
-    /// The same without waiting, for a drop.
+    /// Kills the server without waiting, for use in `Drop`.
     pub(crate) fn kill(&self) {
         self.shut.cancel();
         if let State::Ready(connection) = self.state() {
@@ -241,7 +240,7 @@ impl Upstream {
         }
     }
 
-    /// Only a start may settle, and not after a shutdown.
+    /// Sets the result of a start, unless there was a shutdown meanwhile.
     fn settle(&self, settled: State) {
         self.state.send_if_modified(|state| {
             let is_ours = matches!(state, State::Starting);

@@ -1,6 +1,6 @@
-//! A small process that outlives ours by a moment. The warden knows the supervisors of the servers
-//! that we started, and tells them to end their servers when we are gone without a word, as after
-//! `kill -9`.
+//! A small process that outlives the host by a moment. The warden knows the supervisors of the
+//! started servers, and tells them to stop when the host dies without a shutdown, as after `kill
+//! -9`.
 
 use std::{
     collections::HashSet,
@@ -19,13 +19,13 @@ use nix::{
 
 use crate::supervisor::END;
 
-/// How long supervisors may take to end their servers.
+/// How long supervisors may take to stop their servers.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The host's hold on the warden, which is started with the first server. Cheap to clone.
+/// The host's handle to the warden process, which is spawned with the first server. Cheap to clone.
 ///
-/// THREAT[UP-3]: a server that ignores the end of its input would else stay behind for ever.
+/// THREAT[UP-3]: without it, a server that ignores the end of its stdin would stay behind forever.
 #[derive(Clone, Debug)]
 pub struct Warden(Arc<Post>);
 
@@ -42,8 +42,8 @@ impl Warden {
         Warden(Arc::new(Post { program, process: Mutex::default() }))
     }
 
-    /// For where there is no binary of ours: servers are then ended only by a host that lives, and
-    /// what they start in other sessions is not.
+    /// A handle without a warden, where our own binary is not available. Servers are then stopped
+    /// only by a living host, and processes they start in other sessions are not stopped at all.
     pub fn none() -> Warden {
         Warden(Arc::new(Post { program: None, process: Mutex::default() }))
     }
@@ -72,7 +72,7 @@ impl Warden {
         }
         let stdin = process.as_mut().and_then(|process| process.stdin.as_mut());
         if stdin.is_some_and(|stdin| stdin.write_all(line.as_bytes()).is_err()) {
-            // Somebody has killed it; the next server gets a new one.
+            // The warden was killed; the next server spawns a new one.
             *process = None;
         }
     }
@@ -91,12 +91,12 @@ impl Drop for Post {
 fn start(program: &PathBuf, role: &str) -> io::Result<Child> {
     #[expect(clippy::disallowed_methods, reason = "the servers' warden is started beside them")]
     let mut command = Command::new(program);
-    // In a group of its own: what ends us from a terminal does not end it.
+    // A process group of its own, so that Ctrl-C in our terminal does not end it.
     command.arg(role).env_clear().current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// The warden's own life: learns groups from `lines` until they end, then kills what is left.
+/// Runs the warden process: reads process groups from `lines` until they end, then kills the rest.
 pub fn serve_warden(lines: impl io::BufRead) {
     let mut groups = HashSet::new();
     for line in lines.lines().map_while(Result::ok) {
@@ -111,11 +111,11 @@ pub fn serve_warden(lines: impl io::BufRead) {
     end(groups.into_iter().map(Pid::from_raw).collect());
 }
 
-/// Has the supervisors end everything, and kills the groups of those that do not.
+/// Tells the supervisors to stop, then kills the process groups of those that do not.
 #[expect(clippy::disallowed_methods, reason = "the end of a process that is not our child")]
 fn end(mut supervisors: Vec<Pid>) {
     for supervisor in &supervisors {
-        // Nobody left to get it is what we want anyway.
+        // An error means that the process has already ended.
         let _ = kill(*supervisor, END);
     }
     let until = Instant::now() + PATIENCE;

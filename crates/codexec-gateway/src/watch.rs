@@ -1,4 +1,4 @@
-//! Telling when files change, also files and folders that are not there yet.
+//! Watches files for changes, including files and folders that do not exist yet.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -11,18 +11,18 @@ use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use tokio::io::unix::AsyncFd;
 
-/// Who saves a file touches it several times.
+/// A save touches the file several times.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Watches the folders that files stand in, or would stand in: files are replaced more often
-/// than written.
+/// An inotify watch on the folders of files. Folders are watched because editors replace files more
+/// often than they rewrite them.
 pub struct Watch {
     inotify: AsyncFd<Fd>,
     files: Vec<PathBuf>,
-    /// Anything in them counts.
+    /// Folders in which every change counts.
     folders: Vec<PathBuf>,
     watched: HashMap<WatchDescriptor, PathBuf>,
-    /// What counts in each folder that is watched.
+    /// The names that count in each watched folder.
     wanted: HashMap<PathBuf, Names>,
 }
 
@@ -41,7 +41,7 @@ impl AsRawFd for Fd {
 }
 
 impl Watch {
-    /// Needs a tokio runtime around it.
+    /// Must be called inside a tokio runtime.
     pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<Watch> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
         #[expect(
@@ -55,8 +55,8 @@ impl Watch {
         Ok(watch)
     }
 
-    /// Waits until something has changed and a moment has passed. Gives the paths that did; it may
-    /// be a folder on the way to a file.
+    /// Waits for a change and a short pause. Returns the changed paths, which may include a folder
+    /// on the way to a file.
     pub async fn changed(&mut self) -> io::Result<HashSet<PathBuf>> {
         let mut changed = HashSet::new();
         while changed.is_empty() {
@@ -75,7 +75,7 @@ impl Watch {
         while let Ok(events) = self.inotify.get_ref().0.read_events() {
             self.sort(events, &mut changed);
         }
-        // Before anybody reads the files, so that no change is missed in between.
+        // Before the caller reads the files, so that no change in between is missed.
         self.arm();
         Ok(changed)
     }
@@ -90,7 +90,7 @@ impl Watch {
                         changed.insert(folder.join(name));
                     }
                 }
-                // The folder itself, or too much at once to be told.
+                // The folder itself changed, or the event queue overflowed.
                 (Some(folder), None) => {
                     let is_gone = AddWatchFlags::IN_DELETE_SELF | AddWatchFlags::IN_MOVE_SELF;
                     if event.mask.intersects(is_gone) {
@@ -105,7 +105,7 @@ impl Watch {
         }
     }
 
-    /// Watches what is to be watched now.
+    /// Adds and removes watches to match what exists now.
     fn arm(&mut self) {
         self.wanted.clear();
         for folder in &self.folders {
@@ -117,7 +117,7 @@ impl Watch {
         }
         for file in &self.files {
             want(&mut self.wanted, file);
-            // What a link leads to is written without a word to the folder of the link.
+            // A write to a symlink's target does not touch the symlink's folder.
             if let Ok(real) = file.canonicalize()
                 && real != *file
             {
@@ -145,14 +145,14 @@ impl Watch {
             }
         }
         for descriptor in self.watched.keys().filter(|known| !watched.contains_key(known)) {
-            // Gone already, if its folder is.
+            // Fails if the folder is gone, and its watch with it.
             let _ = inotify.rm_watch(*descriptor);
         }
         self.watched = watched;
     }
 }
 
-/// The nearest folder that is there, and the name in it that leads to the file.
+/// Watches the nearest existing folder for the name that leads to the file.
 fn want(wanted: &mut HashMap<PathBuf, Names>, file: &Path) {
     let mut path = file;
     while let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {

@@ -1,4 +1,4 @@
-//! The road of a tool call: name, permission, server, existence, arguments, call, result.
+//! The path of a tool call: name, permission, server, lookup, arguments, call, result.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl Gateway {
         rendered.map_err(|err| err.about(server.as_str(), &tool.name))
     }
 
-    /// What a guest gets of a result.
+    /// Converts a result into what a guest gets.
     fn render(&self, server: &ServerName, tool: &Tool, result: Value) -> Result<Json, CallError> {
         let value = unwrap(result).map_err(|err| {
             let message = format!("{server}.{}: {err}", tool.name);
@@ -63,7 +63,7 @@ impl Gateway {
         self.bounded(&value)
     }
 
-    /// The tool that was meant, and its result as it came.
+    /// Returns the tool that was meant, and its raw result.
     pub(super) async fn call_raw(
         &self,
         server: &ServerName,
@@ -80,7 +80,8 @@ impl Gateway {
             checked?;
             return Err(upstream_error(server, &err).about(server.as_str(), tool));
         }
-        // THREAT[UP-11]: what waits for a server is counted over all callers, taken apart or not.
+        // THREAT[UP-11]: arguments waiting for a server are counted over all callers, parsed or
+        // not.
         let weight = weigh_arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
         let _room = upstream
             .find_room(weight)
@@ -100,7 +101,7 @@ impl Gateway {
             let mut params = CallToolRequestParams::new(real.to_owned());
             params.arguments = Some(values);
             match call_to_the_end(&upstream, tool, &found, params, &self.caller).await {
-                // The list in which it was found was an old one.
+                // The tool came from an outdated list.
                 Err(UpstreamError::Outdated) if !is_second => is_second = true,
                 Err(err) => return Err(about(upstream_error(server, &err))),
                 Ok(result) => return Ok((found, result)),
@@ -108,7 +109,7 @@ impl Gateway {
         }
     }
 
-    /// The named parameters; nothing at all stands for none.
+    /// Returns the named parameters. JSON null stands for no parameters.
     pub(super) async fn arguments(&self, args: &Json) -> Result<Map<String, Value>, CallError> {
         match self.parse(args).await? {
             Some(Value::Null) => Ok(Map::new()),
@@ -120,8 +121,8 @@ impl Gateway {
         }
     }
 
-    /// Gives the arguments back if they fit. The first part of the work is done at once, which is
-    /// all of it for nearly every call.
+    /// Returns the arguments if they are valid. The quick check on the event loop suffices for
+    /// nearly every call.
     async fn check_arguments(
         &self,
         tool: &Arc<Tool>,
@@ -176,7 +177,7 @@ impl Gateway {
             .about(server.as_str(), &tool)
     }
 
-    /// As text for the guest, unless there is too much of it.
+    /// Serializes a value for the guest, unless it exceeds the size limit.
     pub fn bounded(&self, value: &Value) -> Result<Json, CallError> {
         let json = Json::from_value(value);
         let (bytes, limit) = (json.text().len(), self.inner.shared.settings.result_bytes);
@@ -188,7 +189,7 @@ impl Gateway {
     }
 }
 
-/// Sees to a list that has the tool, if any has: one from before may be out of date.
+/// Makes sure that the list is current enough to show whether the tool exists.
 async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
     let listing = upstream.listing();
     if listing.as_ref().is_some_and(|listing| listing.find(tool).is_some()) {
@@ -196,7 +197,7 @@ async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamErro
     }
     match upstream.connected().await {
         Ok(connection) => upstream.agreed(&connection).await,
-        // It is known by what it had, whatever keeps it from starting now.
+        // The last known list still serves if the server cannot start.
         Err(_) if listing.is_some() => Ok(()),
         Err(err) => Err(err),
     }
@@ -231,7 +232,7 @@ pub(super) fn not_found(what: &str, near: &[&str]) -> CallError {
     CallError::new(CallCode::ToolNotFound, message)
 }
 
-/// A guest's own words, cut for a message.
+/// Cleans and cuts a guest's text for use in a message.
 pub(super) fn shown(name: &str) -> String {
     crate::clean::cut(&crate::clean::clean_line(name), 100)
 }

@@ -1,4 +1,4 @@
-//! Upstream tools passed through as they are, each under one name that every client takes.
+//! Upstream tools passed through unchanged, each under a name that every client accepts.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,23 +15,23 @@ use crate::{
     clean::{clean, cut},
 };
 
-/// Some clients cut names at 64 characters, with `mcp__codexec__` before them.
+/// Some clients cut names at 64 characters, including the prefix `mcp__codexec__`.
 const NAME_CHARACTERS: usize = 50;
 const HASH_CHARACTERS: usize = 8;
-/// Clients cut what is longer.
+/// Clients cut longer descriptions.
 const DESCRIPTION_BYTES: usize = 2_000;
 /// A longer definition would fill an agent's context by itself.
 const DEFINITION_BYTES: usize = 256 << 10;
 
-/// An upstream's tool under a name of its own.
+/// An upstream tool under a unique name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectTool {
     pub name: String,
-    /// As its server sent it, cleaned, with this name.
+    /// The server's definition, cleaned, with this name.
     pub definition: Value,
 }
 
-/// The names of one catalogue's tools.
+/// The direct names of one catalogue's tools.
 #[derive(Default)]
 pub(super) struct Names {
     of: Option<Arc<Catalogue>>,
@@ -40,7 +40,7 @@ pub(super) struct Names {
 }
 
 impl Gateway {
-    /// Every tool that may be called, in order.
+    /// Returns every tool that may be called, in catalogue order.
     pub async fn direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
         self.gather(allowed).await;
         let (catalogue, names) = self.direct_names().await;
@@ -56,8 +56,8 @@ impl Gateway {
             .collect()
     }
 
-    /// Calls a tool by the name it is listed under, or by any that stands for it, and gives the
-    /// result as it came.
+    /// Calls a tool by its direct name, or by any other name that resolves to it. Returns the raw
+    /// result.
     pub async fn direct_call(
         &self,
         name: &str,
@@ -111,8 +111,8 @@ impl Gateway {
     }
 }
 
-/// `server__tool` in letters that every client takes. Whose name had to be changed yields to
-/// whose had not, and where two would be the same, a hash of the whole tells them apart.
+/// Builds `server__tool` names from characters that every client accepts. Unchanged names take
+/// precedence over changed ones, and a hash distinguishes names that would be equal.
 fn direct_names(entries: &[&Entry]) -> Vec<String> {
     let joined: Vec<(String, String)> = entries
         .iter()
@@ -150,7 +150,7 @@ fn plain(c: char) -> char {
 }
 
 fn shortened(plain: &str, entry: &Entry) -> String {
-    // The pair, not its joined text: `a__b` + `c` is not `a` + `b__c`.
+    // Hashes the pair, not the joined text: `a__b` + `c` is not `a` + `b__c`.
     let pair = format!("{}\0{}", entry.server, entry.tool.name);
     let hash: String =
         Sha256::digest(pair.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -158,7 +158,7 @@ fn shortened(plain: &str, entry: &Entry) -> String {
     format!("{head}_{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
 }
 
-/// The whole definition with what is invisible stripped; `None` when there is too much of it.
+/// Returns the complete definition with hidden characters stripped, or `None` if it is too long.
 fn definition(entry: &Entry, name: &str) -> Option<Value> {
     let tool = &entry.tool;
     if tool.raw.text().len() > DEFINITION_BYTES {
@@ -171,7 +171,7 @@ fn definition(entry: &Entry, name: &str) -> Option<Value> {
     for (key, mut value) in raw {
         let value = match key.as_str() {
             "name" => continue,
-            // How a task is asked for: we do not, and pass none on.
+            // `execution` says how to request a task, which we do not support.
             "execution" => continue,
             "description" => cut(&tool.description, DESCRIPTION_BYTES).into(),
             "inputSchema" => tool.input_schema().clone(),

@@ -1,4 +1,4 @@
-//! What there is: search, lists, schemas and help, each only of what may be called.
+//! Search, lists, schemas and help, limited to tools that may be called.
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use crate::{
 
 const MAX_RESULTS: usize = 1_000;
 
-/// A question to the catalogue.
+/// A query to the catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchQuery {
-    /// What the tool should do. Empty: all tools, in their order.
+    /// What the tool should do. Empty: all tools, in catalogue order.
     pub text: String,
     pub limit: usize,
     pub detail: Detail,
-    /// Only this server's tools.
+    /// Limits the search to one server's tools.
     pub server: Option<String>,
     pub kind: ToolKind,
 }
 
-/// What was found, and what could not be looked at.
+/// Search results, and the servers whose lists are missing or old.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchReply {
     pub tools: Vec<ToolInfo>,
     pub starting: Vec<ServerName>,
-    /// Answered for by an old list.
+    /// Servers represented by an expired list.
     pub stale: Vec<ServerName>,
     pub failed: Vec<(ServerName, String)>,
 }
 
-/// One tool, as much of it as was asked for.
+/// One tool, with the requested amount of detail.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
@@ -50,26 +50,26 @@ pub struct ToolInfo {
     pub tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// On one line, in the language of whoever asked.
+    /// One line, in the language of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The whole declaration, for who asked in TypeScript.
+    /// The whole declaration, for callers in TypeScript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typescript: Option<String>,
-    /// The same for Python.
+    /// The whole declaration, for callers in Python.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The schema of what it gave so far, where it promises nothing.
+    /// The schema of past results, if the tool declares no output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_output: Option<Value>,
 }
 
 impl Gateway {
-    /// The best matches, best first. Fails only for a server that is not there.
+    /// Returns the best matches, best first. Fails only if the query names an unknown server.
     pub async fn search(
         &self,
         query: &SearchQuery,
@@ -86,7 +86,7 @@ impl Gateway {
     ) -> Result<SearchReply, CallError> {
         let server = query.server.as_deref().map(|server| self.server(server, allowed));
         let server = server.transpose()?;
-        // Who asks for one server does not wait for the others.
+        // A search in one server does not wait for the others.
         let only = server.as_ref().map(|server| ToolPattern::server(server.as_str()));
         let only = only.map(|only| allowed.clone().narrowed_by(vec![only]));
         let mut reply = self.gather(only.as_ref().unwrap_or(allowed)).await;
@@ -117,7 +117,7 @@ impl Gateway {
         }
     }
 
-    /// All tools, in order.
+    /// Returns all tools, in catalogue order.
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
         self.gather(allowed).await;
         let catalogue = self.catalogue().await;
@@ -125,7 +125,7 @@ impl Gateway {
         catalogue.all(allowed).map(show).collect()
     }
 
-    /// One tool's whole definition, by any of its names, with its declaration.
+    /// Returns one tool's complete definition and declaration, by any of its names.
     pub async fn schema(
         &self,
         name: &str,
@@ -212,7 +212,7 @@ impl Gateway {
         Ok(Entry { server, tool })
     }
 
-    /// Starts every server that may be used and waits a little, once, for the slow ones.
+    /// Starts every permitted server and waits briefly, once, for the slow ones.
     pub(super) async fn gather(&self, allowed: &ToolFilter) -> SearchReply {
         let until = self.patience();
         let fleet = self.fleet();
@@ -272,7 +272,7 @@ impl Gateway {
     }
 }
 
-/// Why nothing is known of a server's tools.
+/// Explains why a server has no list.
 fn unlisted(server: &ServerName, state: &State) -> CallError {
     let why = match state {
         State::Failed(failure) => failure.error.to_string(),

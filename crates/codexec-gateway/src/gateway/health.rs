@@ -1,32 +1,32 @@
-//! How servers are doing, for people and for `health`.
+//! The state of servers, for people and for `health`.
 
 use crate::upstream::{CallCounts, Phase, State, Upstream, UpstreamError};
 
-/// How one server is doing.
+/// The state of one server.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ServerHealth {
     pub name: String,
     pub state: ServerState,
-    /// As last listed; `None` before the first list.
+    /// The number of usable tools in the last list; `None` before the first list.
     pub tools: Option<usize>,
-    /// Those that wait for approval, and are not among `tools`.
+    /// The number of tools that wait for approval, not counted in `tools`.
     pub held: usize,
-    /// The list is an old one, kept until the server gives a new one.
+    /// True if the list has expired and the server has not sent a new one.
     pub stale: bool,
     pub error: Option<String>,
     pub breaker: BreakerState,
-    /// Calls are refused for so many seconds from now.
+    /// Calls are refused for this many seconds.
     pub retry_s: Option<u64>,
     pub counts: CallCounts,
     pub pid: Option<u32>,
-    /// What was wrong with its list, in sentences.
+    /// Problems with its list, one sentence each.
     pub problems: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
-    /// Nobody has needed it yet, or it ended and nobody has needed it since.
+    /// Not needed yet, or ended and not needed since.
     Idle,
     Starting,
     Ready,
@@ -35,14 +35,14 @@ pub enum ServerState {
     Failed,
 }
 
-/// Whether calls to a server are made.
+/// The state of a server's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
     Closed,
-    /// It failed too often in a row.
+    /// Open after too many failures in a row.
     Open,
-    /// It failed too often, and one call is on its way to see whether that is over.
+    /// Open, and one call is testing whether the server has recovered.
     Probing,
 }
 

@@ -1,5 +1,5 @@
-//! From the names that guests use to one server and one tool. Where a name can stand for several,
-//! nobody guesses.
+//! Resolves the names that guests use to one server and one tool. An ambiguous name is an error,
+//! never a guess.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Gateway {
-    /// The (server, tool) that a joined or bare name stands for.
+    /// Resolves a joined or bare name to its server and tool.
     pub(super) async fn pair(
         &self,
         name: &str,
@@ -37,7 +37,7 @@ impl Gateway {
         }
     }
 
-    /// A server by name or alias, if any of its tools may be called.
+    /// Resolves a server by name or alias, if any of its tools may be called.
     pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
         let fleet = self.fleet();
         let found = servers_named(name, &fleet.names);
@@ -57,7 +57,7 @@ impl Gateway {
         }
     }
 
-    /// The tool that a name stands for on a server, if it may be called.
+    /// Resolves a name to a tool of this server, if it may be called.
     pub(super) async fn usable(
         &self,
         upstream: &Arc<Upstream>,
@@ -66,12 +66,12 @@ impl Gateway {
     ) -> Result<Arc<Tool>, CallError> {
         let mut listing = upstream.listing().unwrap_or_default();
         if matches!(listing.lookup(tool), Lookup::KeptBack(_, KeptBack::Held(_))) {
-            // It may have been approved a moment ago.
+            // The user may have just approved it.
             upstream.shelf().recheck().await;
             listing = upstream.listing().unwrap_or_default();
         }
         let server = upstream.name();
-        // Decided on the real name, which an alias may stand for.
+        // Permission depends on the real name, which an alias may stand for.
         let permit = |real: &str| {
             allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))
         };
@@ -92,7 +92,7 @@ impl Gateway {
         }
     }
 
-    /// The lists of these servers have to be known, or an exact name is not seen to be one.
+    /// Waits for the lists of these servers, which are needed to recognize exact names.
     async fn see_lists(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
         let until = self.patience();
         let fleet = self.fleet();
@@ -104,7 +104,7 @@ impl Gateway {
         futures::future::join_all(wanted.map(|upstream| upstream.settled(until))).await;
     }
 
-    /// The one pair of which the tool is known to be there: by exact names, else by aliases.
+    /// Returns the one pair whose tool is listed: by exact names, or else by aliases.
     fn known_pair<'a, 'b>(
         &self,
         name: &str,
@@ -129,11 +129,11 @@ impl Gateway {
                 }
             }
         }
-        // Nothing is known of its tools yet: the call will tell.
+        // Without a list, the call itself will tell.
         Ok(pairs.iter().find(|pair| listing(pair).is_none()))
     }
 
-    /// A tool by its own name, whichever server has it.
+    /// Resolves a tool's own name, whichever server has it.
     async fn bare(
         &self,
         name: &str,

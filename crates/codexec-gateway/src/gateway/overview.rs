@@ -1,4 +1,4 @@
-//! Lists and texts that a guest asks for, made beside the event loop.
+//! Lists and texts for guests, built on blocking threads.
 
 use codexec_types::{CallCode, CallError, Json, ToolFilter};
 use serde_json::{Value, json};
@@ -10,11 +10,11 @@ use crate::{
     help,
 };
 
-/// What looking for words may cost, in bytes compared: a tenth of a second.
+/// The cost limit of a word search in bytes compared, about a tenth of a second.
 const COMPARED_BYTES: usize = 256 << 20;
 
 impl Gateway {
-    /// Every tool in which one of the words occurs; all of them when there are none.
+    /// Returns every tool that contains one of the words, or all tools if there are no words.
     pub(super) async fn discover(
         &self,
         words: Vec<String>,
@@ -109,7 +109,7 @@ impl Gateway {
         self.work_aside(write).await?
     }
 
-    /// As text for the guest.
+    /// Serializes a value for the guest on a blocking thread.
     pub(super) async fn rendered(
         &self,
         value: impl serde::Serialize + Send + 'static,
@@ -120,7 +120,7 @@ impl Gateway {
     }
 }
 
-/// In the shape that guests of `discoverMCPTools` know.
+/// Returns the shape that `discoverMCPTools` promises to guests.
 fn describe(entry: &Entry) -> Value {
     let mut tool = json!({
         "name": format!("mcp__{}__{}", entry.server, entry.tool.name),

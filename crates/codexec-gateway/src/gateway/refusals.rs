@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Gateway {
-    /// The servers that would be refused now, each with why. Starts nothing.
+    /// Returns the servers that would be refused now, with the reason. Starts nothing.
     pub fn refusals(&self) -> Vec<(ServerName, String)> {
         let fleet = self.fleet();
         let refused = fleet.upstreams.iter().filter_map(|upstream| {
@@ -30,7 +30,7 @@ impl Gateway {
             StartRefusal::GuestWritable { .. } | StartRefusal::TakesFromWorkingDir(_) => {
                 Some(format!("{:?} {refused}", program.command))
             }
-            // Whoever starts it is told.
+            // These errors are reported when the server is started.
             StartRefusal::NotFound | StartRefusal::NoDirectory(_) => None,
         }
     }

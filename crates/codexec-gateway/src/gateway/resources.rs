@@ -1,5 +1,5 @@
-//! What servers have beside tools: resources and prompts. Only of servers whose tools may be
-//! called, bounded like everything that comes from them.
+//! Resources and prompts, only of servers whose tools may be called, and bounded like everything
+//! from a server.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -17,13 +17,13 @@ use crate::{
 };
 
 const PAGES: usize = 100;
-/// Of one server.
+/// The limit for one server.
 const THINGS: usize = 5_000;
 const URI_BYTES: usize = 8 << 10;
-/// Texts that describe something are short.
+/// The limit for descriptive texts.
 const TEXT_BYTES: usize = 16 << 10;
 
-/// How something is listed.
+/// An MCP list method, and the field of its result that holds the items.
 #[derive(Clone, Copy)]
 pub(super) struct List {
     method: &'static str,
@@ -36,7 +36,7 @@ pub(super) const TEMPLATES: List =
 pub(super) const PROMPTS: List = List { method: "prompts/list", key: "prompts" };
 
 impl Gateway {
-    /// All there are of one server, or of all that answer; each says whose it is.
+    /// Lists the items of one server, or of all servers that answer. Each item names its server.
     pub(super) async fn things(
         &self,
         list: List,
@@ -55,7 +55,7 @@ impl Gateway {
             if is_one {
                 return self.list_of(list, server).await;
             }
-            // Who asks for all does not wait long for one.
+            // A request for all servers does not wait long for one.
             let patience = self.inner.shared.settings.catalogue_wait;
             let found = tokio::time::timeout(patience, self.list_of(list, server)).await;
             found.unwrap_or_else(|_| {
@@ -73,7 +73,7 @@ impl Gateway {
             }
         }
         match failed {
-            // A server that is down hides nothing of the others.
+            // A failed server does not hide the items of the others.
             Some(error) if things.is_empty() => Err(error),
             Some(_) | None => self.bounded(&Value::Array(things)),
         }
@@ -87,9 +87,9 @@ impl Gateway {
         for _ in 0..PAGES {
             let page = match upstream.ask(list.method, params).await {
                 Ok(page) => page,
-                // A server without them is a server.
+                // Resources and prompts are optional for a server.
                 Err(UpstreamError::NoSuchMethod) => break,
-                // What came before the failure is still good.
+                // Items received before the failure are kept.
                 Err(_) if !things.is_empty() => break,
                 Err(error) => return Err(upstream_error(server, &error)),
             };
@@ -107,7 +107,7 @@ impl Gateway {
         Ok(things)
     }
 
-    /// A server of which everything waits for approval is not read either.
+    /// Returns the server, unless all of its tools are held for approval.
     async fn readable(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
         let upstream = self.known(server)?;
         if upstream.listing().is_none() {
@@ -183,7 +183,7 @@ impl Gateway {
     }
 }
 
-/// Its texts cleaned, and whose it is.
+/// Cleans an item's texts and adds its server.
 fn described(server: &ServerName, thing: &Map<String, Value>) -> Value {
     let mut out = Map::new();
     out.insert("server".to_owned(), server.as_str().into());
@@ -206,7 +206,7 @@ fn clean_texts(value: &mut Value) {
     }
 }
 
-/// A lone text as it is, or as JSON where it says that it is JSON; anything else as its blocks.
+/// Returns a single text as it is, or parsed if its type is JSON; anything else as its blocks.
 fn contents(mut result: Value) -> Value {
     let Some(Value::Array(mut blocks)) = result.get_mut("contents").map(Value::take) else {
         return result;

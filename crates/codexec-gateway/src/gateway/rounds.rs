@@ -1,5 +1,5 @@
-//! A call may take several rounds: a server of the newer kind gives back questions instead of a
-//! result, and is called again with the answers.
+//! Multi-round calls: a server with the newer protocol may return questions instead of a result,
+//! and is called again with the answers.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
 };
 
 const ROUNDS: usize = 10;
-/// Questions that one round may ask.
+/// The limit on questions in one round.
 const QUESTIONS: usize = 10;
 
 /// Calls until there is a result.

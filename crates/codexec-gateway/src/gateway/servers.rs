@@ -1,4 +1,4 @@
-//! The servers themselves, as code looks them over before it asks one for its tools.
+//! The list of servers, which code reads before it asks one for its tools.
 
 use codexec_types::{CallError, Json, ToolFilter, alias};
 use serde_json::{Map, Value, json};
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::{Gateway, health::health};
 use crate::upstream::Upstream;
 
-/// Tools that are named to say what a server is for.
+/// The number of tools named to show what a server is for.
 const NAMED: usize = 8;
 
 impl Gateway {
-    /// Nobody is started or waited for: it is what is known now.
+    /// Returns what is known now. Starts no server and waits for none.
     pub(super) fn servers(&self, allowed: &ToolFilter) -> Result<Json, CallError> {
         let fleet = self.fleet();
         let seen = fleet.upstreams.iter().filter(|up| allowed.allows_server(up.name().as_str()));

@@ -1,4 +1,4 @@
-//! The road of a call, against the scripted server.
+//! The path of a call, against the scripted server.
 
 use std::path::PathBuf;
 
@@ -98,7 +98,7 @@ async fn only_what_is_allowed_is_called_or_seen() {
         gateway.list(&allowed).await.into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["other.echo"]);
     assert_eq!(gateway.list(&only(&[])).await, []);
-    // The alias is decided by what it stands for.
+    // Permission depends on the tool that an alias stands for.
     let real = only(&["my-hub.get-issue"]);
     let issue = named("my_hub.get_issue", json!({"id": 2}));
     assert_eq!(ask(&gateway, issue, &real).await, Ok(json!({"id": 2})));
@@ -176,7 +176,7 @@ async fn guests_can_look_around() {
     gateway.shutdown().await;
 }
 
-/// Which server and tool a name reaches.
+/// The server and tool that each name resolves to.
 #[tokio::test]
 async fn names_that_collide_are_told_apart() {
     let gateway = of(&[
@@ -194,7 +194,7 @@ async fn names_that_collide_are_told_apart() {
         let actual = actual.map(|tool| tool.name).map_err(|err| err.message);
         assert_eq!(actual, expected.map(ToOwned::to_owned).map_err(ToOwned::to_owned), "{name}");
     };
-    // Both are there by exact names: only a dot tells them apart.
+    // Both have exact names, so only a dot distinguishes them.
     let both = "several tools go by \"a__b__c\": a__b.c, a.b__c; use the exact name";
     check("a__b__c", Err(both)).await;
     check("mcp__a__b__c", Err(&both.replace("\"a__b", "\"mcp__a__b"))).await;
@@ -209,7 +209,7 @@ async fn names_that_collide_are_told_apart() {
     check("a.x_y", Ok("a.x/y")).await;
     check("a/x/y", Ok("a.x/y")).await;
     check("mcp__a__läuft", Ok("a.läuft")).await;
-    // A tool of its own name, and not what `d` does not have.
+    // Resolves to the tool named `d.e`, because server `d` has no tool `e`.
     check("d.e", Ok("a.d.e")).await;
     check("d.other", Ok("d.other")).await;
     check("x-y_z.t", Ok("x-y_z.t")).await;

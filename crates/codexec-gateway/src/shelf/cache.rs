@@ -1,6 +1,6 @@
-//! A server's list on disk. It says which tools there were, by the hashes of their definitions;
-//! the definitions themselves are with what was accepted. So nothing that was not accepted can be
-//! shown by writing to it.
+//! A server's list on disk: tool names and hashes of their definitions. The definitions themselves
+//! are stored with the approvals, so writing to this file cannot make an unapproved definition
+//! visible.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 4 << 20;
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cache {
-    /// Of the entry that it was made for.
+    /// The identity of the server entry it was made for.
     identity: String,
     listed_at_ms: u64,
     life_ms: u64,
@@ -73,7 +73,7 @@ impl Cache {
         self.tools.len()
     }
 
-    /// Never more than the longest life from now, whatever the file says.
+    /// Limits the expiry to the longest TTL from now, whatever the file says.
     pub(super) fn fresh_until(&self) -> Option<SystemTime> {
         let listed_at =
             SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.listed_at_ms))?;
@@ -83,7 +83,7 @@ impl Cache {
         listed_at.checked_add(Duration::from_millis(self.life_ms).min(LIFE))
     }
 
-    /// Those of its tools that were accepted exactly so.
+    /// Returns the tools whose definitions were accepted with exactly these hashes.
     pub(super) fn listing(&self, trust: &Trust) -> Listing {
         let mut listing = Listing::default();
         let digests: HashMap<&str, &str> =

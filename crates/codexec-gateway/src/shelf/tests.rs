@@ -1,4 +1,4 @@
-//! Lists on disk and quarantine, against a real process that lists what it is told to.
+//! Saved lists and quarantine, against a real process that lists the tools it is told to.
 
 use std::{path::Path, time::Duration};
 
@@ -21,7 +21,8 @@ fn settings(home: &Path) -> Settings {
     }
 }
 
-/// The plan stands in a file, so that the server can become another and keep its entry.
+/// Writes the plan to a file, so that the server's behaviour can change while its entry stays the
+/// same.
 fn server(home: &Path, name: &str, plan: &Value) -> ServerConfig {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
     let file = home.join(format!("{name}.plan"));
@@ -43,7 +44,7 @@ fn plan(tools: &[Value]) -> Value {
     json!({"tools": ["become", "lists"], "raw_tools": tools})
 }
 
-/// What it lists after `become`, which `become` and `lists` themselves must survive.
+/// The list after `become`; it must still contain `become` and `lists`.
 fn becoming(tools: &[Value]) -> Value {
     let own = ["become", "lists"].map(|name| tool(name, &format!("Answers by {name}.")));
     Value::Array(own.iter().chain(tools).cloned().collect())
@@ -75,7 +76,7 @@ fn check_held(actual: Result<Value, CallError>, tool: &str, why: &str) {
     assert_eq!((error.message, error.code), (expected, codexec_types::CallCode::ToolQuarantined));
 }
 
-/// The lists of another process answer at once, with a server that never does.
+/// Lists saved by another process answer at once, although the server hangs.
 #[tokio::test]
 async fn what_is_on_disk_answers_before_the_server_does() {
     let home = tempfile::tempdir().expect("a folder");
@@ -91,7 +92,7 @@ async fn what_is_on_disk_answers_before_the_server_does() {
     let schema =
         second.schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript).await.expect("known");
     assert_eq!(schema.description.as_deref(), Some("Says it."));
-    // It is started behind the answer.
+    // The server is started in the background.
     let starting = async {
         while second.health()[0].state != ServerState::Starting {
             tokio::task::yield_now().await;
@@ -117,7 +118,7 @@ async fn a_fresh_list_can_stand_for_the_server() {
     let second = with(CacheUse::Instead, &plan(&[tool("new", "")]));
     assert_eq!(names(&second).await, ["become", "lists"]);
     assert_eq!(second.health()[0].state, ServerState::Idle);
-    // A call is the server's own matter.
+    // A call reaches the server itself.
     assert_eq!(call(&second, "new", json!({})).await, Ok(json!({})));
     second.shutdown().await;
     let third = with(CacheUse::Never, &plan(&[]));
@@ -126,7 +127,7 @@ async fn a_fresh_list_can_stand_for_the_server() {
     third.shutdown().await;
 }
 
-/// An old list is better than none, and says so.
+/// An expired list is used, and reported as stale.
 #[tokio::test]
 async fn an_old_list_is_used_and_called_old() {
     let home = tempfile::tempdir().expect("a folder");
@@ -134,7 +135,7 @@ async fn an_old_list_is_used_and_called_old() {
     quick["ttl_ms"] = json!(1_000);
     let first = gateway(home.path(), &quick);
     assert_eq!(names(&first).await, ["become", "lists"]);
-    // It has had its time when the server has been asked again.
+    // The list has expired when the server has been asked again.
     let again = async { while call(&first, "lists", json!({})).await == Ok(json!(1)) {} };
     tokio::time::timeout(Duration::from_secs(20), again).await.expect("listed again");
     first.shutdown().await;
@@ -154,7 +155,7 @@ async fn an_old_list_is_used_and_called_old() {
     second.shutdown().await;
 }
 
-/// FS-017 and its kind: whatever is written there, nothing is shown that was not accepted.
+/// FS-017 and similar: no content of the cache file makes an unapproved definition visible.
 #[tokio::test]
 async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
     let home = tempfile::tempdir().expect("a folder");
@@ -200,7 +201,7 @@ async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
     check("nothing is known to be accepted", &[]).await;
 }
 
-/// The very next call after the server's word is refused, whatever part has changed.
+/// The first call after the change notification is refused, whichever field has changed.
 #[tokio::test]
 async fn up_4_a_changed_definition_is_not_called_again() {
     let before = tool("echo", "Says it.");
@@ -260,7 +261,7 @@ async fn up_4_a_flood_of_changes_hurts_nobody_but_its_server() {
     gateway.shutdown().await;
 }
 
-/// A server that says its tools have changed and then does not list them is not called blindly.
+/// A server that announces a change but does not list its tools is not called.
 #[tokio::test]
 async fn up_4_a_list_that_never_comes_is_not_waited_for_without_end() {
     let home = tempfile::tempdir().expect("a folder");
@@ -282,20 +283,20 @@ async fn up_4_approvals_outlive_the_process_and_the_cache_gives_none() {
     assert_eq!(call(&first, "echo", json!({})).await, Ok(json!({})));
     first.shutdown().await;
     let second = gateway(home.path(), &plan(&[tool("echo", "Two.")]));
-    // The list on disk still has it: that is no reason to call it.
+    // The saved list still has the tool, but that does not permit a call.
     check_held(call(&second, "echo", json!({})).await, "echo", "its definition has changed");
 
     let name = ServerName::new("s").expect("a name");
     let waiting = second.waiting_now(&name).await.expect("known");
     let lines: Vec<String> = waiting[0].difference().into_iter().map(|line| line.text).collect();
     assert_eq!(lines, ["description: One.", "description: Two."]);
-    // Another process of ours approves, and this one sees it.
+    // Another process approves, and this one notices.
     let other = gateway(home.path(), &plan(&[tool("echo", "Two.")]));
     other.approve(&name, &waiting).await.expect("written");
     assert_eq!(call(&second, "echo", json!({})).await, Ok(json!({})));
     assert_eq!(names(&second).await, ["become", "lists", "echo"]);
     second.shutdown().await;
-    // What was approved by hand does not change with a version.
+    // A new version does not replace what was approved by hand.
     let mut third = plan(&[tool("echo", "Three.")]);
     third["version"] = json!("2");
     let third = gateway(home.path(), &third);
@@ -348,7 +349,7 @@ async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
     gateway.shutdown().await;
 }
 
-/// Whatever is wrong with what was approved, nothing is approved by it.
+/// A damaged approvals file approves nothing.
 #[tokio::test]
 async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
     let home = tempfile::tempdir().expect("a folder");
@@ -379,7 +380,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
     std::fs::remove_file(&path).expect("removed");
     std::os::unix::fs::symlink(&elsewhere, &path).expect("linked");
     check("a link").await;
-    // Approving puts it out of the way and begins anew.
+    // Approving moves the damaged file aside and starts a new one.
     let gateway = gateway(home.path(), &plan(&[tool("echo", "One.")]));
     let name = ServerName::new("s").expect("a name");
     let waiting = gateway.waiting_now(&name).await.expect("up");
@@ -405,7 +406,7 @@ async fn a_tool_that_is_switched_off_is_not_there() {
     gateway.shutdown().await;
 }
 
-/// The entry of a name is another program now: nothing of the old one's is its.
+/// The entry now names another program, so the old approvals do not apply.
 #[tokio::test]
 async fn up_4_another_program_of_the_same_name_is_another_server() {
     let home = tempfile::tempdir().expect("a folder");

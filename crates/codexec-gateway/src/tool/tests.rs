@@ -20,7 +20,7 @@ fn what_is_shown_is_visible() {
     assert_eq!(tool.raw.to_value().expect("JSON"), raw);
 }
 
-/// THREAT[TXT-2]: one of every kind of character that hides, wherever a server can write one.
+/// THREAT[TXT-2]: every kind of hidden character, in every place a server can write one.
 #[test]
 fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
     let kinds = [
@@ -44,7 +44,7 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
                 "examples": [bad], "format": bad, "items": {"title": bad}}},
             "x-custom": {&bad: bad},
         });
-        // What no arguments could be checked against.
+        // A schema that no arguments could be checked against.
         let unusable = json!({"properties": {"p": {"pattern": bad}}, "$defs": {&bad: {"$ref": format!("#/$defs/{bad}")}}});
         let raw = json!({"name": "t", "title": bad, "description": bad, "inputSchema": schema, "outputSchema": unusable});
         let tool = Tool::read(&raw).expect("a tool");
@@ -69,7 +69,7 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
                 "{kind}: {text:?}"
             );
         }
-        // The server still gets, and is hashed as, what it wrote.
+        // The server's own text is what is hashed and checked against.
         assert_eq!(tool.raw.to_value().expect("JSON"), raw);
         assert_eq!(check(&json!({&bad: bad})), Ok(()));
     }

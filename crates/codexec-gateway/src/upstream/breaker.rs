@@ -1,23 +1,23 @@
-//! Whether a server that keeps failing is asked again. A state and the time of now, no more: who
-//! uses it keeps the clock.
+//! The circuit breaker of a server that keeps failing. A pure state machine: callers pass in the
+//! time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures in a row that open it.
+/// Failures in a row that open the breaker.
 pub(crate) const FAILURES: u32 = 5;
-/// A server that asks for more patience than this is tried earlier.
+/// The longest pause that a server's `Retry-After` can request.
 pub(crate) const LONGEST_HOLD: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Breaker {
-    /// How long it stays open before one call may try.
+    /// How long the breaker stays open before one call may probe.
     length: Duration,
     phase: Phase,
-    /// Counts the openings, so that a call from before one says nothing about after it.
+    /// Counts openings, so that a call from before an opening does not affect the state after it.
     era: u64,
-    /// The server itself asked to be left alone until then.
+    /// The server asked for no requests until then.
     held_until: Option<Instant>,
 }
 
@@ -29,38 +29,38 @@ pub(crate) enum Phase {
     Open {
         until: Instant,
     },
-    /// One call is on its way to find out.
+    /// One call is testing whether the server has recovered.
     Probing,
 }
 
-/// The leave to make one call. Whoever has it says how the call ended.
+/// Permission for one call. The holder must record how the call ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Pass {
     era: u64,
     is_probe: bool,
 }
 
-/// How a call ended, as far as the server's health goes.
+/// What a call's end says about the server's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It answered, be it with an error of the tool.
+    /// The server answered, possibly with a tool error.
     Answered,
-    /// It ended, or did not answer in time, or could not be reached.
+    /// The server ended, timed out or could not be reached.
     Failed,
-    /// It asked to be left alone for so long.
+    /// The server asked for no requests for this long.
     Busy(Duration),
-    /// The call never came so far as to show anything.
+    /// The call ended too early to say anything.
     Unknown,
 }
 
-/// Why a call is not made, and when it is worth another try.
+/// Why a call is not made, and when to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It failed too often.
+    /// Too many failures in a row.
     Open { left: Duration },
-    /// It failed too often, and one call is on its way to see whether that is over.
+    /// Too many failures, and one call is testing whether the server has recovered.
     Probing,
-    /// It asked for patience.
+    /// The server asked for a pause.
     Held { left: Duration },
 }
 
@@ -104,7 +104,7 @@ impl Breaker {
                 self.phase = Phase::default();
             }
             (Verdict::Failed, Phase::Probing) if pass.is_probe => self.open(now, self.length),
-            // Somebody else may find out.
+            // Lets the next call probe at once.
             (Verdict::Unknown, Phase::Probing) if pass.is_probe => self.open(now, Duration::ZERO),
             (Verdict::Answered | Verdict::Busy(_), Phase::Closed { .. }) => {
                 self.phase = Phase::default();
@@ -121,7 +121,7 @@ impl Breaker {
         self.phase
     }
 
-    /// Until when the server asked to be left alone, if that is still to come.
+    /// Returns the end of the pause that the server asked for, if it is still running.
     pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
         self.held_until.filter(|until| *until > now)
     }

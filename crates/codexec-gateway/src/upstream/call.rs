@@ -1,4 +1,4 @@
-//! One call to one server: whether it may be made now, its turn, and what it shows of the server.
+//! One call to one server: breaker, queue, and the effect of the result on the server's health.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -15,15 +15,15 @@ use super::{
 };
 use crate::{Caller, tool::Tool};
 
-/// What is asked of a server.
+/// A request to a server.
 enum Wish<'a> {
-    /// A tool: the name that was asked for, and the definition that was found under it.
+    /// A tool call: the requested name, and the definition it resolved to.
     Tool { asked: &'a str, tool: &'a Arc<Tool>, params: CallToolRequestParams },
-    /// Anything else: a method and its parameters.
+    /// Any other method, with its parameters.
     Other(&'static str, Value),
 }
 
-/// One call under way. Dropped before its end, it is still accounted for.
+/// A call in progress. If dropped early, it is still recorded.
 struct Attempt<'a> {
     upstream: &'a Upstream,
     pass: Pass,
@@ -32,8 +32,8 @@ struct Attempt<'a> {
 }
 
 impl Upstream {
-    /// Calls a tool by the definition under which it was found, and gives its raw result. Starts
-    /// the server if need be.
+    /// Calls a tool by the definition it was resolved to, and returns the raw result. Starts the
+    /// server if needed.
     pub(crate) async fn call(
         self: &Arc<Upstream>,
         asked: &str,
@@ -44,7 +44,7 @@ impl Upstream {
         self.attempt(Wish::Tool { asked, tool, params }, caller).await
     }
 
-    /// Asks for something that is no tool call, and is held to the same.
+    /// Sends any other request, under the same limits.
     pub(crate) async fn ask(
         self: &Arc<Upstream>,
         method: &'static str,
@@ -53,7 +53,8 @@ impl Upstream {
         self.attempt(Wish::Other(method, params), &Caller::default()).await
     }
 
-    /// Room for the arguments of a call, over all callers of this server. Held as long as the call.
+    /// Reserves memory for the arguments of a call, over all callers of this server. Held as long
+    /// as the call.
     pub(crate) async fn find_room(
         &self,
         bytes: usize,
@@ -120,7 +121,7 @@ impl Upstream {
         }
     }
 
-    /// How long it may take until those who wait are served, by how long calls took so far.
+    /// Estimates the wait from the length of the queue and the mean latency.
     fn crowded(&self, crowded: Crowded) -> UpstreamError {
         self.counts.refused();
         let Crowded { size, waiting, waited } = crowded;
@@ -157,9 +158,9 @@ impl Attempt<'_> {
     }
 }
 
-/// THREAT[UP-10]: a call that its own caller gave up says nothing about the server, however long it
-/// took: one guest with little patience would make the server look dead for everybody. A server
-/// that answers nobody is noticed by the calls that wait as long as the server's own timeout.
+/// THREAT[UP-10]: a call given up by its own caller says nothing about the server, however long it
+/// took. Otherwise one impatient guest would open the breaker for everybody. A server that answers
+/// nobody is detected by calls that reach the server's own timeout.
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {

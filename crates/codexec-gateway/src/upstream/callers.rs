@@ -1,4 +1,4 @@
-//! Who waits for a server's answer, for when the server has a question first.
+//! The callers that wait for a server's answer, and can answer its questions meanwhile.
 
 use std::{
     collections::BTreeMap,
@@ -19,36 +19,36 @@ use crate::{
     caller::{cancelled, declined},
 };
 
-/// Questions that one call may ask.
+/// The limit on questions during one call.
 pub(super) const QUESTIONS: u32 = 10;
 
-/// The calls of one server that somebody can be asked about, oldest first.
+/// The calls of one server whose callers can answer questions, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
     calls: Mutex<BTreeMap<u64, Arc<Call>>>,
 }
 
-/// One call that waits for its answer.
+/// A call that waits for its answer.
 #[derive(Debug)]
 struct Call {
     server: ServerName,
     caller: Caller,
     asked: AtomicU32,
     still: Mutex<Still>,
-    /// Nobody waits for it any more.
+    /// Cancelled when nobody waits for the answer any more.
     is_over: CancellationToken,
 }
 
-/// The time in which somebody was asked: the call's clock stood still.
+/// The time spent on questions, during which the call's timeout is paused.
 #[derive(Debug, Default)]
 struct Still {
     before: Duration,
-    /// Questions that are being answered, and since when there are any.
+    /// The number of open questions, and since when there are any.
     open: u32,
     since: Option<Instant>,
 }
 
-/// A place among the callers; left by dropping it.
+/// Registers a call until dropped.
 pub(super) struct Waiting<'a> {
     callers: &'a Callers,
     id: u64,
@@ -67,8 +67,8 @@ impl Callers {
         Waiting { callers: self, id, call }
     }
 
-    /// A request that the server sends by itself does not say which call it belongs to: the
-    /// oldest is asked, and without any it is declined.
+    /// Answers a question of the server. The request does not say which call it belongs to, so the
+    /// oldest call's caller is asked; without calls it is declined.
     pub(super) async fn ask(&self, params: Map<String, Value>) -> Value {
         match self.oldest() {
             Some(call) => call.ask(params).await,
@@ -94,7 +94,7 @@ impl Call {
 }
 
 impl Waiting<'_> {
-    /// How long the call's clock has stood still.
+    /// Returns how long the call's timeout has been paused.
     pub(super) fn stood(&self) -> Duration {
         let still = self.call.still.lock().unwrap_or_else(PoisonError::into_inner);
         still.before + still.since.map(|since| since.elapsed()).unwrap_or_default()
@@ -109,7 +109,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A question that is being answered.
+/// A question being answered, which pauses the timeout until dropped.
 struct Open<'a>(&'a Mutex<Still>);
 
 impl Open<'_> {

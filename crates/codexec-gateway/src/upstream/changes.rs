@@ -1,5 +1,5 @@
-//! A server's word that its tools have changed: heard in the order in which it was said, before
-//! any answer that follows it is passed on.
+//! `tools/list_changed` notifications: recorded in order of arrival, before any later answer is
+//! delivered.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -8,7 +8,7 @@ use std::{
 
 use tokio::sync::{Notify, watch};
 
-/// How often a server said it, and how far we have followed.
+/// The number of change notifications, and how many of them the current list reflects.
 #[derive(Debug)]
 pub(super) struct Changes {
     said: AtomicU64,
@@ -28,19 +28,19 @@ impl Changes {
         self.told.notify_one();
     }
 
-    /// Waits for the next time.
+    /// Waits for the next notification.
     pub(super) async fn next(&self) {
         while self.is_followed() {
             self.told.notified().await;
         }
     }
 
-    /// How often it was said so far.
+    /// Returns the number of notifications so far.
     pub(super) fn count(&self) -> u64 {
         self.said.load(Ordering::Acquire)
     }
 
-    /// A list that was begun after so many is in force.
+    /// Marks notifications up to `count` as reflected in the current list.
     pub(super) fn follow(&self, count: u64) {
         self.followed.send_replace(count);
     }
@@ -49,7 +49,7 @@ impl Changes {
         *self.followed.borrow() >= self.count()
     }
 
-    /// Waits until the list is as new as the server's word of now; `false` if that takes too long.
+    /// Waits until the list reflects all notifications so far. Returns false on timeout.
     pub(super) async fn followed(&self, limit: Duration) -> bool {
         let count = self.count();
         let mut followed = self.followed.subscribe();

@@ -1,4 +1,4 @@
-//! What we are to an upstream: the side of the protocol that it may speak to.
+//! Our client side of MCP: handles requests and notifications from an upstream.
 #![expect(deprecated, reason = "to say that we have no roots, one has to name them")]
 
 use rmcp::{
@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use super::{connection::News, progress::Progress};
 
-/// A client that calls, and passes questions on to whoever called. It declares neither sampling
-/// nor roots: they are deprecated, and no client behind us is bound to have them.
+/// A client that makes calls, and forwards questions to the caller. It declares neither sampling
+/// nor roots: both are deprecated, and the client behind us may not support them.
 pub(super) struct Client {
     pub(super) news: News,
 }
@@ -72,7 +72,7 @@ impl ClientHandler for Client {
             .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
     }
 
-    /// Also what rmcp does not know how to read: a form with fields of a kind that came later.
+    /// Handles requests that rmcp cannot parse, such as a form with newer kinds of fields.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -85,7 +85,7 @@ impl ClientHandler for Client {
         Ok(CustomResult(self.ask(params, &context).await))
     }
 
-    /// rmcp would answer with an empty list, as if we had said that we have roots.
+    /// rmcp would answer with an empty list, as if we had declared roots.
     async fn list_roots(
         &self,
         _context: RequestContext<RoleClient>,

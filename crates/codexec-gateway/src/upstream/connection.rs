@@ -1,4 +1,4 @@
-//! One running server: requests to it, and its end.
+//! A connection to one running server: requests to it, and its end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -31,52 +31,52 @@ use super::{
 };
 use crate::{Caller, clean::cut};
 
-/// Of what a server says it is, this much counts.
+/// The limit on a server's reported name and version.
 const VERSION_BYTES: usize = 500;
 
-/// What a remote server gets to hear that we leave.
+/// How long a remote server gets to close its session.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// Dropping it kills a server that is a process of ours.
+/// A connection to a server. Dropping it kills a server that is our process.
 pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
     wire: Wire,
-    /// Each request must say more about us than a lane does.
+    /// True if the protocol version needs more metadata per request than [`CallPipe`] sends.
     is_modern: bool,
-    /// The server will say nothing more.
+    /// Cancelled when the server will send nothing more.
     gone: CancellationToken,
     news: News,
 }
 
-/// What a server tells without being asked.
+/// Receivers for messages that a server sends by itself.
 #[derive(Clone, Default)]
 pub(super) struct News {
-    /// Its tools have changed.
+    /// Its list of tools has changed.
     pub(super) changes: Arc<Changes>,
-    /// How far calls are.
+    /// Progress of calls.
     pub(super) progress: Arc<Listeners>,
-    /// Whom it may ask something.
+    /// Callers that can answer its questions.
     pub(super) callers: Arc<Callers>,
 }
 
-/// How long an answer may take.
+/// Time limits for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// Without a word about the request.
+    /// Without any progress.
     pub(super) idle: Duration,
-    /// Whatever is said.
+    /// In total, whatever progress arrives.
     pub(super) total: Duration,
 }
 
-/// What stands behind a connection.
+/// The transport of a connection.
 pub(super) enum Wire {
     Process(Leash, Arc<Lane>),
     Remote(Arc<Troubles>),
 }
 
 impl Connection {
-    /// `gone` is cancelled when nothing more will come.
+    /// `closed` is cancelled when nothing more will arrive.
     pub(super) fn new<S: Service<RoleClient>>(
         service: RunningService<RoleClient, S>,
         wire: Wire,
@@ -94,7 +94,7 @@ impl Connection {
         Connection { peer, service, wire, is_modern, gone, news }
     }
 
-    /// `None`: it is no process of ours.
+    /// Returns `None` if the server is not our process.
     pub(crate) fn pid(&self) -> Option<u32> {
         self.life().map(Life::pid)
     }
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// What the server calls itself.
+    /// Returns the name and version that the server reports.
     pub(super) fn version(&self) -> Option<String> {
         let info = self.peer.peer_info()?;
         let info = info.server_info.as_ref()?;
@@ -125,7 +125,7 @@ impl Connection {
         &self.news.changes
     }
 
-    /// Calls a tool and gives its raw result. Dropping the future tells the server.
+    /// Calls a tool and returns its raw result. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
@@ -133,7 +133,7 @@ impl Connection {
         on_progress: Option<OnProgress>,
         waiting: Option<&Waiting<'_>>,
     ) -> Result<Value, UpstreamError> {
-        // A second round, with what was answered to the server's questions.
+        // A second round, which carries answers to the server's questions.
         let is_answer = params.request_state.is_some() || params.input_responses.is_some();
         let lane = match &self.wire {
             Wire::Process(_, lane) if !self.is_modern && !is_answer => lane,
@@ -153,7 +153,7 @@ impl Connection {
                 return Err(UpstreamError::Unreachable(err.to_string()));
             }
         }
-        // The line is on its way; what it was made from need not wait for the answer.
+        // The request is sent; free the arguments while waiting for the answer.
         drop(params);
         let answer = tokio::select! {
             biased;
@@ -167,7 +167,7 @@ impl Connection {
         answer.map_err(|error| refusal(error.code, &error.message))
     }
 
-    /// Sends a request and gives its raw result. Dropping the future tells the server.
+    /// Sends a request and returns its raw result. Dropping the future cancels it.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
@@ -176,8 +176,8 @@ impl Connection {
         self.ask(request, Patience { idle: limit, total: limit }, None, None).await
     }
 
-    /// The same, for what may take longer as long as the server tells how far it is, or somebody
-    /// is asked.
+    /// Sends a request whose timeout restarts at every progress notification and is paused during
+    /// questions.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
@@ -217,7 +217,7 @@ impl Connection {
         }
     }
 
-    /// Lets the server ask this caller something as long as it is held.
+    /// Lets the server ask this caller questions until the guard is dropped.
     pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Option<Waiting<'_>> {
         caller.can_answer().then(|| self.news.callers.enter(server, caller))
     }
@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// Closes the server's input, and ends what does not end by itself.
+    /// Closes the server's stdin, and kills the server if it does not exit.
     pub(super) async fn close(&self) {
         let token = self.service.lock().ok().and_then(|mut service| service.take());
         if let Some(token) = token {
@@ -243,7 +243,7 @@ impl Connection {
         }
         match &self.wire {
             Wire::Process(leash, _) => leash.0.end().await,
-            // A session is closed before its connection is.
+            // The session is closed before the connection.
             Wire::Remote(_) => {
                 let _ = timeout(GOODBYE, self.gone()).await;
             }
@@ -268,7 +268,7 @@ impl Connection {
         }
     }
 
-    /// Why a remote server did not answer a request, where its own error does not say it.
+    /// Returns why a remote request failed, if the JSON-RPC error cannot say it.
     fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
         match (&self.wire, request) {
             (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
@@ -278,8 +278,8 @@ impl Connection {
 }
 
 impl Patience {
-    /// Comes back with the limit that was reached. News costs no wakeup: it is looked for when the
-    /// time would be over.
+    /// Returns the limit that was reached. Progress causes no wakeup: it is checked when the time
+    /// would be over.
     async fn over(
         self,
         begun: Instant,
@@ -307,7 +307,7 @@ fn refusal(code: ErrorCode, message: &str) -> UpstreamError {
     }
 }
 
-/// A request that nobody waits for any more is cancelled.
+/// A sent request; dropping it without an answer cancels the request.
 struct Pending<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
@@ -324,7 +324,7 @@ impl Drop for Pending<'_> {
             CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            // A server that cannot be told has ended, and the request with it.
+            // Sending fails only if the server has ended, and the request with it.
             let _ =
                 peer.send_notification(ClientNotification::CancelledNotification(cancelled)).await;
         });

@@ -1,4 +1,4 @@
-//! What was seen of one server, counted. Plain numbers, for `health` and for metrics.
+//! Call counters and latencies of one server, for `health` and for metrics.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use super::UpstreamError;
 use crate::clean::{clean_line, cut};
 
 const ERROR_BYTES: usize = 300;
-/// The upper bounds of the buckets in microseconds; one more bucket has what took longer.
+/// The upper bounds of the buckets in microseconds; one more bucket holds longer times.
 const BOUNDS_US: [u64; 16] = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000, 60_000_000,
@@ -31,15 +31,15 @@ pub(crate) struct Counts {
     last_error: Mutex<Option<String>>,
 }
 
-/// The counts of one moment.
+/// A snapshot of a server's call counters.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct CallCounts {
     /// Tool calls sent to the server.
     pub calls: u64,
-    /// Of those, what ended without an answer: timeouts, ends, a server that could not be reached.
+    /// Of those, calls that ended without an answer: timeouts, exits, unreachable servers.
     pub failures: u64,
     pub timeouts: u64,
-    /// Calls that we turned away before they were sent.
+    /// Calls refused before they were sent.
     pub refused: u64,
     pub in_flight: usize,
     pub waiting: usize,
@@ -49,12 +49,12 @@ pub struct CallCounts {
     pub last_error: Option<String>,
 }
 
-/// How long answers took.
+/// A histogram of answer times.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Latency {
     pub total: Duration,
     pub count: u64,
-    /// How many took no longer than so much and longer than the one before; `None` is the rest.
+    /// Upper bound and count of each bucket; `None` is the unbounded last one.
     pub buckets: Vec<(Option<Duration>, u64)>,
 }
 
@@ -93,7 +93,7 @@ impl Counts {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `in_flight` and `waiting` are the gate's to say.
+    /// `in_flight` and `waiting` come from the gate.
     pub(super) fn now(&self) -> CallCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CallCounts {
@@ -124,8 +124,7 @@ impl Latency {
         self.total.checked_div(count).unwrap_or_default()
     }
 
-    /// So many percent took no longer than about this: exact to its bucket. `None` before the
-    /// first answer.
+    /// Estimates a percentile, exact to its bucket. Returns `None` before the first answer.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut below = 0;

@@ -1,4 +1,4 @@
-//! Why a server did not do what was asked, and when it is tried again.
+//! Why a request to a server failed, and when to retry.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use tokio::time::Instant;
 
 use super::breaker::Verdict;
 
-/// Also the least time between two starts.
+/// The first retry delay, and the minimum time between two starts.
 pub(super) const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_secs(30);
 
-/// A start that failed.
+/// A failed start.
 pub(crate) struct Failure {
     pub(crate) error: UpstreamError,
     at: Instant,
     retry_after: Duration,
 }
 
-/// Why a server did not do what was asked. The texts are for the guest's author.
+/// Why a request to a server failed. The messages are read by the author of the guest code.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UpstreamError {
     #[error("it did not start: {0}")]
@@ -60,7 +60,7 @@ pub(crate) enum UpstreamError {
 }
 
 impl UpstreamError {
-    /// What it says about the server's health.
+    /// Returns what the error says about the server's health.
     pub(super) fn verdict(&self) -> Verdict {
         match self {
             UpstreamError::Ended(_) | UpstreamError::Timeout(_) | UpstreamError::Unreachable(_) => {
@@ -70,7 +70,7 @@ impl UpstreamError {
             UpstreamError::NoSuchMethod
             | UpstreamError::Refused(_)
             | UpstreamError::NeedsLogin { .. } => Verdict::Answered,
-            // A start has its own way of waiting; and the rest never reached the server.
+            // Failed starts have their own retry delay; the others never reached the server.
             UpstreamError::Start(_)
             | UpstreamError::Waiting { .. }
             | UpstreamError::Broken { .. }
@@ -85,19 +85,19 @@ impl UpstreamError {
     }
 }
 
-/// Never too early, and never none: for somebody who is told how long to wait.
+/// Rounds up to whole seconds, at least one, so that a retry is never too early.
 pub(super) fn seconds(left: Duration) -> u64 {
     (left.as_secs() + u64::from(left.subsec_nanos() > 0)).max(1)
 }
 
 impl Failure {
-    /// `before` is how many starts in a row failed before this one.
+    /// `before` is the number of failed starts in a row before this one.
     pub(super) fn new(error: UpstreamError, before: u32) -> Failure {
         let retry_after = FIRST_RETRY.saturating_mul(1 << before.min(5)).min(LAST_RETRY);
         Failure { error, at: Instant::now(), retry_after }
     }
 
-    /// Whether it is time to try again.
+    /// Returns true if it is time to retry.
     pub(super) fn is_over(&self) -> bool {
         self.at.elapsed() >= self.retry_after
     }
@@ -105,7 +105,7 @@ impl Failure {
     pub(super) fn for_caller(&self) -> UpstreamError {
         let ago = self.at.elapsed();
         let left = self.retry_after.saturating_sub(ago);
-        // Whoever waited for this very start gets the plain reason.
+        // Callers that waited for this very start get the original error.
         if ago < Duration::from_millis(100) {
             return self.error.clone();
         }

@@ -1,4 +1,4 @@
-//! Keeping a server's list true for as long as it runs.
+//! Keeps a server's list current while it runs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,15 +7,15 @@ use tokio::time::Instant;
 use super::{Connection, Lookup, Upstream, UpstreamError, listing};
 use crate::tool::Tool;
 
-/// A server that keeps saying its tools have changed is asked no more often.
+/// The minimum pause between two lists, however often the server announces changes.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The same for one that then does not list them.
+/// The pause after a list that failed.
 const RETRY: Duration = Duration::from_secs(2);
-/// How long a call waits for a list that the server says is another by now.
+/// How long a call waits for a new list after a change notification.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Upstream {
-    /// Reads the list, and puts it in force.
+    /// Fetches the list, and publishes it.
     pub(super) async fn list(
         &self,
         connection: &Connection,
@@ -29,7 +29,7 @@ impl Upstream {
         Ok(())
     }
 
-    /// Lists again whenever the server says so, or its list has had its time, until it ends.
+    /// Lists again at every change notification and when the list expires, until the server ends.
     pub(super) async fn follow(&self, connection: &Connection) {
         loop {
             let life = self.listing().and_then(|listing| listing.life).unwrap_or(listing::LIFE);
@@ -57,8 +57,8 @@ impl Upstream {
         connection.close().await;
     }
 
-    /// Waits until our list is as new as the server's own word about it, so that no call goes by
-    /// a definition that is no more.
+    /// Waits until our list reflects all change notifications, so that no call uses an outdated
+    /// definition.
     pub(crate) async fn agreed(&self, connection: &Connection) -> Result<(), UpstreamError> {
         if connection.changes().is_followed() {
             return Ok(());
@@ -72,8 +72,8 @@ impl Upstream {
         }
     }
 
-    /// Whether a call by this definition may still be sent: it may have waited for its turn, and
-    /// what was asked for may stand for another tool by now.
+    /// Returns true if a call with this definition may still be sent. The call may have waited, and
+    /// its name may resolve to another tool by now.
     pub(super) fn is_agreed(&self, connection: &Connection, asked: &str, tool: &Arc<Tool>) -> bool {
         let listing = self.listing().unwrap_or_default();
         let is_same = match listing.lookup(asked) {

@@ -1,5 +1,5 @@
-//! THREAT[UP-9]: how many calls a server works on at a time, and how many wait for it, in the order
-//! they came.
+//! THREAT[UP-9]: limits the concurrent calls of a server, and queues the others in order of
+//! arrival.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -13,12 +13,12 @@ use tokio::{
 
 use crate::{Narrow, Settings};
 
-/// Calls that a server may have under way however busy the others are: servers that hang can
-/// use up what all share, but not what each has for itself.
+/// Concurrent calls that each server may make however busy the others are: hanging servers can
+/// exhaust the shared limit, but not this reserve.
 const OWN: usize = 4;
-/// What the arguments of all calls that are with one server, or wait for it, may weigh.
+/// The memory limit for the arguments of all calls that run at or wait for one server.
 const ROOM_KIB: u32 = 24 << 10;
-/// Lighter ones are bounded by their number.
+/// Smaller arguments are limited by the number of calls only.
 const LIGHT_BYTES: usize = 16 << 10;
 
 pub(crate) struct Gate {
@@ -31,10 +31,10 @@ pub(crate) struct Gate {
     waiting: AtomicUsize,
 }
 
-/// Why a call may not even wait, or waited in vain.
+/// Why a call may not wait, or stopped waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Crowded {
-    /// Calls under way at most.
+    /// The limit on concurrent calls.
     pub(crate) size: usize,
     pub(crate) waiting: usize,
     /// `None`: the queue was full.
@@ -64,17 +64,17 @@ impl Gate {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// A place at this server, after those who came before.
+    /// Acquires one of this server's concurrent calls, in order of arrival.
     pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Crowded> {
         match self.places.try_acquire() {
             Ok(place) => return Ok(place),
-            // Never closed; and who finds no place waits.
+            // The semaphore is never closed; without a permit the call waits.
             Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {}
         }
         self.queued(self.places.acquire()).await
     }
 
-    /// Leave to use what all servers share, or what this one has for itself.
+    /// Acquires one of the calls that all servers share, or one of this server's reserve.
     pub(crate) async fn share<'a>(
         &'a self,
         common: &'a Semaphore,
@@ -95,7 +95,7 @@ impl Gate {
         self.queued(either).await
     }
 
-    /// Room for arguments of this weight; `None` where they need none.
+    /// Reserves memory for arguments of this size; `None` if they are small.
     pub(crate) async fn room(&self, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, Crowded> {
         if bytes <= LIGHT_BYTES {
             return Ok(None);
@@ -121,7 +121,7 @@ impl Gate {
     }
 }
 
-/// Counted as waiting until dropped.
+/// A waiting call, counted until dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {

@@ -1,5 +1,5 @@
-//! From a server's line to what rmcp understands. Results stay raw: rmcp's typed results fail
-//! as a whole when a server gets one field wrong.
+//! Converts a server's lines to rmcp messages. Results stay raw, because rmcp's typed results fail
+//! as a whole if one field is invalid.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -22,17 +22,17 @@ use super::{
 
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
-/// What we asked and have no answer to, and what the server asks us.
+/// Our unanswered requests, and the server's requests to us.
 #[derive(Default)]
 pub(super) struct InFlight {
     pub(super) theirs: Theirs,
-    /// Calls that went past rmcp.
+    /// Calls that bypass rmcp.
     calls: Arc<Waiting>,
-    /// rmcp's own.
+    /// Ids of rmcp's own requests.
     pub(super) ids: HashSet<i64>,
-    /// The request whose result must be typed.
+    /// The `initialize` request, whose result rmcp needs typed.
     pub(super) initialize: Option<i64>,
-    /// The same, from 2026-07-28 on.
+    /// The `server/discover` request of 2026-07-28 and later, likewise.
     pub(super) discover: Option<i64>,
 }
 
@@ -45,7 +45,7 @@ impl InFlight {
         self.ids.contains(&id) || self.calls.has(id)
     }
 
-    /// Gives an answer to whoever waits for it; what is left is rmcp's.
+    /// Delivers an answer to a waiting call, or returns it as a message for rmcp.
     fn answer(&mut self, id: i64, answer: Result<Value, ErrorData>) -> Option<Message> {
         if !self.ids.remove(&id) {
             self.calls.deliver(id, answer);
@@ -59,7 +59,7 @@ impl InFlight {
             }
             Ok(result) if self.discover == Some(id) => match discover_result(result) {
                 Some(result) => Message::response(ServerResult::DiscoverResult(result), number),
-                // It knows nothing of discovery and answers everything.
+                // An old server that answers any method.
                 None => unknown_method(id),
             },
             Ok(result) => {
@@ -74,19 +74,19 @@ impl InFlight {
     }
 }
 
-/// What stands in one line, taken apart.
+/// A parsed line.
 pub(super) type Parsed = serde_json::Result<Value>;
 
 pub(super) fn parse(line: &[u8]) -> Parsed {
     lenient_json(line.trim_ascii())
 }
 
-/// The messages in one line; `None` when it is junk.
+/// Returns the messages in one line, or `None` if the line is junk.
 pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
     read_parsed(line, parse(line), in_flight)
 }
 
-/// The same, where the line is taken apart already.
+/// Returns the messages in a line that is already parsed.
 pub(super) fn read_parsed(
     line: &[u8],
     parsed: Parsed,
@@ -108,8 +108,8 @@ pub(super) fn read_parsed(
     }
 }
 
-/// Answers for those whose answer will not come: the owner of a line that was too long, or
-/// everybody when it does not say whose it was.
+/// Fails the request whose answer was too long, or all requests if the line's beginning does not
+/// identify one.
 pub(super) fn too_long(head: &[u8], line_bytes: usize, in_flight: &mut InFlight) -> Vec<Message> {
     let losers: Vec<i64> = match owner(head) {
         Owner::Request(id) if in_flight.has(id) => vec![id],
@@ -121,7 +121,7 @@ pub(super) fn too_long(head: &[u8], line_bytes: usize, in_flight: &mut InFlight)
     losers.into_iter().filter_map(|id| in_flight.fail(id, why.clone())).collect()
 }
 
-/// Outer `None`: junk. Inner `None`: fine, and of no interest.
+/// Outer `None`: junk. Inner `None`: a valid message that needs no handling.
 fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>> {
     let object = value.as_object_mut()?;
     if let Some(method) = object.get("method").and_then(Value::as_str) {
@@ -130,15 +130,15 @@ fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>
             Fate::Done => Some(None),
         };
     }
-    // Our ids are numbers. The text "1" is not 1, and rmcp must not see it, because it would take
-    // it for 1; but who waits for 1 waits in vain, and is told so.
+    // Our ids are numbers. rmcp would accept the string "1" for the number 1, so it must not see
+    // this answer. The waiting request is failed instead.
     if let Some(id) = object.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok()) {
         let why = "the server answered with its request's id as a text; that is not MCP".to_owned();
         return Some(if in_flight.has(id) { in_flight.fail(id, why) } else { None });
     }
     let id = object.get("id").and_then(Value::as_i64)?;
     if !in_flight.has(id) {
-        // An answer that comes after its caller has left.
+        // The caller has already left.
         return Some(None);
     }
     let answer = match object.remove("error") {
@@ -148,7 +148,7 @@ fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>
     Some(in_flight.answer(id, answer))
 }
 
-/// We need little of it, so a bad field is no reason to lose the server.
+/// Falls back to a minimal result: we use few fields, so an invalid one must not fail the server.
 fn initialize_result(result: Value) -> InitializeResult {
     let version = result.get("protocolVersion").cloned();
     serde_json::from_value(result).unwrap_or_else(|_| {
@@ -160,7 +160,7 @@ fn initialize_result(result: Value) -> InitializeResult {
     })
 }
 
-/// The same. `None`: it is none.
+/// Fills in missing fields. Returns `None` if this is not a discovery result.
 fn discover_result(mut result: Value) -> Option<DiscoverResult> {
     let fields = result.as_object_mut()?;
     fields.get("supportedVersions")?.as_array()?;

@@ -1,6 +1,6 @@
-//! Tool calls straight to a process: from the caller's hand into its input, and from its output
-//! into the caller's. rmcp does everything else over the same pipes; for a call, its queues and
-//! tasks cost more than all the rest of us.
+//! Tool calls that bypass rmcp: written straight to the server's stdin, and answered straight from
+//! its stdout. rmcp does everything else over the same pipes, but its queues and tasks cost more
+//! per call than all other work of ours.
 
 use std::{
     collections::HashMap,
@@ -17,8 +17,8 @@ use tokio::sync::oneshot;
 
 use super::outbox::{Outbox, SendError};
 
-/// Where our own ids begin. rmcp counts from 0, and lists, pages and handshakes do not get there;
-/// nor do we get to where some servers' numbers end.
+/// The first of our request ids. rmcp counts from 0 and never gets here with its lists and
+/// handshakes; and the ids stay below the number limit of some servers.
 const FIRST_ID: i64 = 1_000_000_000;
 
 type Answer = Result<Value, ErrorData>;
@@ -29,11 +29,11 @@ pub(super) struct Lane {
     next_id: AtomicI64,
 }
 
-/// Who waits for which answer.
+/// Senders for outstanding answers, by request id.
 #[derive(Default)]
 pub(super) struct Waiting(Mutex<HashMap<i64, oneshot::Sender<Answer>>>);
 
-/// A call under way. Dropped before its answer has come, it is cancelled.
+/// A call in progress. Dropping it before the answer cancels it.
 pub(super) struct Call<'a> {
     lane: &'a Lane,
     pub(super) id: i64,
@@ -68,7 +68,7 @@ impl Lane {
         Lane { outbox, waiting: Arc::default(), next_id: AtomicI64::new(FIRST_ID) }
     }
 
-    /// Its id is also its progress token. Nothing is sent yet.
+    /// Begins a call without sending anything. Its id is also its progress token.
     pub(super) fn call(&self) -> Call<'_> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
@@ -82,15 +82,15 @@ impl Waiting {
         self.lock().contains_key(&id)
     }
 
-    /// All who wait.
+    /// Returns the ids of all waiting calls.
     pub(super) fn ids(&self) -> Vec<i64> {
         self.lock().keys().copied().collect()
     }
 
-    /// Does nothing when nobody waits for it.
+    /// Delivers an answer, if anybody waits for it.
     pub(super) fn deliver(&self, id: i64, answer: Answer) {
         if let Some(waiting) = self.lock().remove(&id) {
-            // Who has left in this very moment has no use for it.
+            // Fails if the caller has just left.
             let _ = waiting.send(answer);
         }
     }
@@ -107,13 +107,13 @@ impl Call<'_> {
         let request = Request { jsonrpc: "2.0", id: self.id, method: "tools/call", params };
         let sent = self.lane.outbox.send(&request);
         if sent.is_err() {
-            // What it never heard of need not be cancelled.
+            // A request that was never sent need not be cancelled.
             self.lane.waiting.lock().remove(&self.id);
         }
         sent
     }
 
-    /// `None`: it will never come.
+    /// Returns `None` if the answer will never arrive.
     pub(super) async fn answer(&mut self) -> Option<Answer> {
         (&mut self.answer).await.ok()
     }
@@ -125,7 +125,7 @@ impl Drop for Call<'_> {
             let params = json!({"requestId": self.id, "reason": "the caller is gone"});
             let method = "notifications/cancelled";
             let cancelled = json!({"jsonrpc": "2.0", "method": method, "params": params});
-            // A server that cannot be told has ended, and the call with it.
+            // Sending fails only if the server has ended, and the call with it.
             let _ = self.lane.outbox.send(&cancelled);
         }
     }

@@ -1,5 +1,5 @@
-//! THREAT[UP-2]: `tools/list` of a server that may send anything: pages, tools and bytes are bounded, and a
-//! bad tool costs itself only.
+//! THREAT[UP-2]: `tools/list` of an untrusted server. Pages, tools and bytes are bounded, and an
+//! invalid tool affects only itself.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -23,50 +23,50 @@ use crate::{
 const PAGES: usize = 100;
 const TOOLS: usize = 5_000;
 const RAW_BYTES: usize = 64 << 20;
-/// How long a list holds of which its server says nothing, and at most.
+/// The longest TTL of a list, and the default.
 pub(crate) const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
 const LIFE_MIN: Duration = Duration::from_secs(1);
-/// Problems beyond these are only counted.
+/// The limit on reported problems.
 const PROBLEMS: usize = 20;
 
 /// The tools of one server, in its own order.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// Those that may be used.
+    /// The usable tools.
     pub(crate) tools: Vec<Arc<Tool>>,
-    /// Those that may not, and why.
+    /// The other tools, with the reason.
     kept_back: Vec<(Arc<Tool>, KeptBack)>,
     /// The hash of every definition, by name.
     digests: HashMap<String, String>,
     by_name: HashMap<String, Place>,
     by_alias: HashMap<String, Vec<Place>>,
-    /// What was dropped or repaired, in sentences.
+    /// Dropped and repaired parts, one sentence each.
     pub(crate) problems: Vec<String>,
-    /// How long the server says that it holds.
+    /// The TTL that the server gave for the list.
     pub(crate) life: Option<Duration>,
     raw_bytes: usize,
 }
 
-/// Why a tool that is listed cannot be used.
+/// Why a listed tool cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeptBack {
-    /// It waits for approval.
+    /// The tool waits for approval.
     Held(Why),
-    /// The settings say so.
+    /// The tool is switched off in the settings.
     SwitchedOff,
 }
 
-/// What a name stands for.
+/// The result of resolving a name.
 #[derive(Debug)]
 pub(crate) enum Lookup<'a> {
     Found(&'a Arc<Tool>),
     KeptBack(&'a Tool, KeptBack),
-    /// Several tools go by this alias; each has a name of its own.
+    /// Several tools have this alias; these are their own names.
     Several(Vec<&'a str>),
     Nothing,
 }
 
-/// In `tools`, or in `kept_back`.
+/// A position in `tools` or in `withheld`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Tool(usize),
@@ -74,7 +74,7 @@ enum Place {
 }
 
 impl Listing {
-    /// The same list as its user may see it.
+    /// Returns the list with held and switched-off tools withheld.
     pub(crate) fn seen_by_user(&self, narrow: &Narrow, held: &BTreeMap<String, Why>) -> Listing {
         let mut seen = Listing {
             problems: self.problems.clone(),
@@ -93,24 +93,24 @@ impl Listing {
         seen
     }
 
-    /// Everything that the server lists, with the hash of each definition.
+    /// Returns every listed tool, with the hash of its definition.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Tool>, &str)> {
         let all = self.tools.iter().chain(self.kept_back.iter().map(|(tool, _)| tool));
         all.map(|tool| (tool, self.digest(&tool.name)))
     }
 
-    /// What waits for approval.
+    /// Returns the tools that wait for approval.
     pub(crate) fn held_tools(&self) -> impl Iterator<Item = (&Arc<Tool>, &str)> {
         let is_held = |(_, why): &&(Arc<Tool>, KeptBack)| matches!(why, KeptBack::Held(_));
         self.kept_back.iter().filter(is_held).map(|(tool, _)| (tool, self.digest(&tool.name)))
     }
 
-    /// The hash of the definition of this name; empty if there is none.
+    /// Returns the hash of this tool's definition, or an empty string.
     pub(crate) fn digest(&self, name: &str) -> &str {
         self.digests.get(name).map_or("", String::as_str)
     }
 
-    /// By its name, else by its alias.
+    /// Returns the usable tool with this name or alias.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         match self.lookup(name) {
             Lookup::Found(tool) => Some(tool),
@@ -118,18 +118,19 @@ impl Listing {
         }
     }
 
-    /// Whether a tool has exactly this name, be it one that can be used or not.
+    /// Returns true if a tool has exactly this name, usable or not.
     pub(crate) fn lists(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// By its name, else by its alias. A name that is kept back never falls to another tool.
+    /// Resolves a name, or else an alias. The name of a withheld tool never resolves to another
+    /// tool.
     pub(crate) fn lookup(&self, name: &str) -> Lookup<'_> {
         if let Some(place) = self.by_name.get(name) {
             return self.at(*place);
         }
         let all = self.by_alias.get(&alias(name)).map_or(&[][..], Vec::as_slice);
-        // What the user has switched off is nobody's rival.
+        // Switched-off tools do not make an alias ambiguous.
         let is_off =
             |place: &&Place| matches!(self.at(**place), Lookup::KeptBack(_, KeptBack::SwitchedOff));
         let mut places: Vec<&Place> = all.iter().filter(|place| !is_off(place)).collect();
@@ -151,7 +152,7 @@ impl Listing {
         nearest(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
     }
 
-    /// Takes one page; `false` when there is no room for more.
+    /// Adds one page. Returns false if the list is full.
     pub(crate) fn add_page(&mut self, page: &Value) -> bool {
         if let Some(life) = page.get("ttlMs").and_then(Value::as_u64) {
             self.life = Some(Duration::from_millis(life).clamp(LIFE_MIN, LIFE));
@@ -173,7 +174,7 @@ impl Listing {
         true
     }
 
-    /// Takes a tool whose definition has this hash.
+    /// Adds a tool whose definition has this hash.
     pub(crate) fn add(&mut self, tool: Tool, digest: String) {
         if self.by_name.contains_key(&tool.name) {
             self.problem(&format!("tool {:?} is listed twice; the first counts", tool.name));
@@ -236,9 +237,9 @@ pub(super) async fn list(
         let left = deadline.saturating_duration_since(Instant::now());
         let page = match connection.request(request, left).await {
             Ok(page) => page,
-            // A server without tools is a server.
+            // Tools are optional for a server.
             Err(UpstreamError::NoSuchMethod) => return Ok(listing),
-            // What came before the failure is still good.
+            // Tools received before the failure are kept.
             Err(err) if !listing.tools.is_empty() && !connection.is_gone() => {
                 listing.problem(&format!("its list is cut short: {err}"));
                 return Ok(listing);

@@ -1,4 +1,4 @@
-//! What a server says on its standard error, kept for its user: bounded, and for them alone.
+//! A server's stderr, logged for the user: bounded in size and private.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,7 +9,7 @@ use codexec_types::ServerName;
 
 use crate::{Settings, clean::clean, files::read_bytes};
 
-/// At this size the log becomes the old one, and the old one is gone.
+/// At this size the log is rotated, and the previous rotated log is deleted.
 const LOG_BYTES: u64 = 512 << 10;
 
 pub(super) struct Log {
@@ -18,7 +18,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Nothing is written before the server says something.
+    /// Opens no file before there is something to write.
     pub(super) fn of(settings: &Settings, name: &ServerName) -> Option<Log> {
         Some(Log { path: path(settings.home.as_deref()?, name), file: None })
     }
@@ -48,7 +48,7 @@ impl Log {
     }
 }
 
-/// Writes it where no other server waits for the disk. Gives the log back, unless it failed.
+/// Appends to the log on a blocking thread. Returns the log, unless writing failed.
 pub(super) async fn keep(log: Option<Log>, said: &[u8]) -> Option<Log> {
     let mut log = log?;
     let said = said.to_vec();
@@ -65,12 +65,12 @@ pub(super) async fn keep(log: Option<Log>, said: &[u8]) -> Option<Log> {
     }
 }
 
-/// The last lines that a server wrote, without what could trick a terminal.
+/// Returns the last lines of a server's log, without terminal control characters.
 pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
     let path = path(home, name);
     let mut text = String::new();
     for path in [old(&path), path] {
-        // It may be written to while we read, and may hold any bytes.
+        // The file may be written to meanwhile, and may contain any bytes.
         match read_bytes(&path, LOG_BYTES * 4) {
             Ok(part) => text.push_str(&String::from_utf8_lossy(&part)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -83,7 +83,7 @@ pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String
     Ok(all.into_iter().skip(first).map(|line| format!("{line}\n")).collect())
 }
 
-/// A name has no character that could lead elsewhere.
+/// A server name has no character that could lead to another folder.
 fn path(home: &Path, name: &ServerName) -> PathBuf {
     home.join("logs/servers").join(format!("{name}.log"))
 }

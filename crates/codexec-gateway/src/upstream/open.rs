@@ -1,4 +1,4 @@
-//! From an entry in a file to a server that has shaken hands, over whichever transport.
+//! Opens a connection from a configuration entry, over either transport.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{ServerConfig, Settings, StdioConfig, TransportConfig};
 
-/// Connects and shakes hands, all before `deadline`.
+/// Connects and completes the handshake before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Arc<Settings>,
@@ -63,7 +63,7 @@ async fn open_stdio(
     let lane = Arc::new(Lane::new(outbox));
     let pipes = (&*lane, stdout);
     let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
-    // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
+    // Not `Auto`: servers that start slowly, or exit on unknown methods, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
         Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash, lane), gone, news)),

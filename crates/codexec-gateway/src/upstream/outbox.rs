@@ -1,5 +1,5 @@
-//! A process's standard input. A line is written where it is made, by whoever makes it; only what
-//! the pipe does not take at once waits for a task of its own.
+//! A process's stdin. The caller writes each line itself; only what the pipe does not accept at
+//! once is queued for a task.
 
 use std::{
     collections::VecDeque,
@@ -11,15 +11,15 @@ use tokio::{net::unix::pipe::Sender, process::ChildStdin, sync::Notify};
 
 use super::process::Life;
 
-/// What may wait for a server that does not read.
+/// Limits of the queue for a server that does not read.
 const QUEUED_LINES: usize = 1_024;
 const QUEUED_BYTES: usize = 12 << 20;
-/// Of those, what we would rather lose than keep a call from its turn.
+/// Of those, the limit for messages that may be dropped to leave space for calls.
 const OFFERED_LINES: usize = 64;
 
 pub(super) struct Outbox {
     state: Mutex<State>,
-    /// There is something to write, or nothing more to come.
+    /// Notified when there is something to write, or nothing more to come.
     more: Notify,
 }
 
@@ -27,14 +27,14 @@ struct State {
     /// `None` once it is closed.
     pipe: Option<Arc<Sender>>,
     lines: VecDeque<Vec<u8>>,
-    /// What of the first line is written.
+    /// How much of the first line is written.
     written: usize,
     bytes: usize,
     is_closing: bool,
 }
 
 impl State {
-    /// THREAT[UP-11]: whether a line of this length is more than may wait.
+    /// THREAT[UP-11]: returns true if a line of this length exceeds the queue's limits.
     fn is_full(&self, bytes: usize) -> bool {
         self.lines.len() >= QUEUED_LINES || self.bytes + bytes > QUEUED_BYTES
     }
@@ -61,7 +61,7 @@ impl Outbox {
     }
 
     pub(super) fn send(&self, message: &impl serde::Serialize) -> Result<(), SendError> {
-        // Not even made, where it could not wait.
+        // Checked first, to avoid serializing a message that cannot be queued.
         if self.lock().is_full(0) {
             return Err(SendError::Backlog);
         }
@@ -70,14 +70,14 @@ impl Outbox {
         self.push(line)
     }
 
-    /// Sends what need not arrive: a server that does not read its answers does not get them.
+    /// Sends a message that may be lost: a server that does not read its answers does not get them.
     pub(super) fn offer(&self, message: &impl serde::Serialize) {
         if self.lock().lines.len() < OFFERED_LINES {
             let _ = self.send(message);
         }
     }
 
-    /// Ends the input after what waits.
+    /// Closes stdin after the queued lines are written.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closing = true;
@@ -113,7 +113,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Writes what the pipe takes of what waits. The pipe, if there is more.
+    /// Writes as much of the queue as the pipe accepts. Returns the pipe if there is more.
     fn flush(&self) -> Option<Arc<Sender>> {
         let mut state = self.lock();
         let pipe = state.pipe.clone()?;
@@ -149,7 +149,7 @@ impl Outbox {
     }
 }
 
-/// Writes what had to wait, until the input is closed or the process is to end.
+/// Writes queued lines until stdin is closed or the process is stopped.
 async fn drain(outbox: Arc<Outbox>, life: Arc<Life>) {
     let writing = async {
         loop {

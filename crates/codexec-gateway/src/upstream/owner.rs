@@ -1,18 +1,19 @@
-//! Finding out whose a line was that is not JSON.
+//! Finds the request that a broken or oversized line belongs to.
 
 use codexec_types::first_field;
 
-/// Whose line it was, as far as its beginning tells.
+/// The request that a line belongs to, as far as its beginning tells.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// The answer to our request with this id.
     Request(i64),
-    /// Something of the server's own: a notification, a request, an answer to nobody.
+    /// A message of the server's own: a notification, a request, or an answer to no request of
+    /// ours.
     Server,
     Unknown,
 }
 
-/// Looks at the beginning of a line of which the rest is missing or broken.
+/// Reads the beginning of a line whose rest is missing or invalid.
 pub(super) fn owner(head: &[u8]) -> Owner {
     match first_field(head, &["id", "method"]) {
         Some(("id", value)) => id_owner(value),
@@ -27,7 +28,7 @@ fn id_owner(value: &[u8]) -> Owner {
     let number = value.get(..digits).and_then(|digits| std::str::from_utf8(digits).ok());
     match number.and_then(|number| number.parse().ok()) {
         Some(id) if is_whole => Owner::Request(id),
-        // We never send an id that is not a number.
+        // Our ids are always numbers.
         Some(_) | None if value.is_empty() || digits == value.len() => Owner::Unknown,
         Some(_) | None => Owner::Server,
     }

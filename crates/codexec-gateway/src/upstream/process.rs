@@ -1,4 +1,4 @@
-//! A server's process, and whatever that starts: below one supervisor, ended as one.
+//! A server's process and its descendants: below one supervisor, stopped together.
 
 use std::{
     collections::VecDeque,
@@ -33,30 +33,30 @@ use crate::{
     supervisor::END,
 };
 
-/// How much of what a server says on stderr is kept.
+/// How much of a server's stderr is kept in memory.
 const STDERR_BYTES: usize = 8 << 10;
-/// How much of that is worth repeating in an error.
+/// How much of that is quoted in an error.
 const SHOWN_STDERR_BYTES: usize = 500;
-/// What a server gets to end by itself after its stdin is closed, and again after SIGTERM.
+/// How long a server may take to exit after its stdin is closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What stays of a process for those who did not start it. Dropping the [`Leash`] kills.
+/// A server's process, shared by all parts that watch it. Dropping the [`ProcessGuard`] kills it.
 pub(crate) struct Life {
-    /// The supervisor's, which is also the group's; without one, the server's own.
+    /// The supervisor's pid, which is also the group's; without a supervisor, the server's own.
     pid: i32,
     has_supervisor: bool,
     is_reaped: AtomicBool,
     status: OnceLock<io::Result<ExitStatus>>,
-    /// Why we gave up on it.
+    /// Why we killed it.
     verdict: OnceLock<&'static str>,
     stderr: Mutex<VecDeque<u8>>,
     stop: CancellationToken,
-    /// Its end was seen and the group killed.
+    /// Cancelled once the process was reaped and its group killed.
     over: CancellationToken,
     drained: CancellationToken,
 }
 
-/// Whoever holds it keeps the process alive.
+/// Keeps the process alive until dropped.
 pub(crate) struct Leash(pub(super) Arc<Life>);
 
 impl Drop for Leash {
@@ -111,7 +111,7 @@ pub(super) fn start(
     Ok(Started { leash: Leash(life), stdin, stdout })
 }
 
-/// The program, below a supervisor where there is one of ours.
+/// Returns the command to spawn: the program, below a supervisor if our binary is available.
 fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
     #[expect(
         clippy::disallowed_methods,
@@ -121,7 +121,7 @@ fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
     let Some((supervisor, role)) = settings.warden.supervisor() else {
         return Ok(new(&plan.program));
     };
-    // Fails as starting the program would, because a supervisor cannot tell us.
+    // Fails here as spawning the program would, because a supervisor cannot report the error.
     access(&plan.program, AccessFlags::X_OK)?;
     let mut command = new(supervisor);
     command.arg(role).arg(&plan.program);
@@ -133,9 +133,9 @@ impl Life {
         self.pid.unsigned_abs()
     }
 
-    /// Kills the server and all that it started, now.
+    /// Kills the server and all of its descendants, now.
     ///
-    /// THREAT[UP-3]: the supervisor knows more of them than the group has.
+    /// THREAT[UP-3]: the supervisor knows descendants that are outside the process group.
     pub(crate) fn kill(&self) {
         if !self.has_supervisor {
             self.signal(Signal::SIGKILL);
@@ -144,7 +144,7 @@ impl Life {
         }
     }
 
-    /// Asks the process to end, then makes it. Its stdin must be closed by now or soon.
+    /// Stops the process, by force if needed. Its stdin must be closed by now or soon.
     pub(crate) async fn end(&self) {
         self.stop.cancel();
         self.over.cancelled().await;
@@ -159,12 +159,13 @@ impl Life {
         &self.stop
     }
 
-    /// Comes back when the process has ended and its group is killed.
+    /// Returns when the process has ended and its group is killed.
     pub(super) async fn over(&self) {
         self.over.cancelled().await;
     }
 
-    /// How it ended and the last it said, for an error: waits a moment for both to arrive.
+    /// Describes the exit status and the end of stderr for an error. Waits a moment for both to
+    /// arrive.
     pub(super) async fn epitaph(&self) -> String {
         let both = async {
             self.over.cancelled().await;
@@ -179,7 +180,7 @@ impl Life {
         format!("{status}{}", self.last_words())
     }
 
-    /// `: ` and the end of its stderr, or nothing.
+    /// Returns the end of stderr for an error message, or an empty string.
     pub(super) fn last_words(&self) -> String {
         let ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = ring.iter().copied().collect();
@@ -193,7 +194,7 @@ impl Life {
 
     fn signal(&self, signal: Signal) {
         if !self.is_reaped.load(Ordering::Acquire) {
-            // Nobody left to get it is what we want anyway.
+            // An error means that the group has already ended.
             let _ = killpg(Pid::from_raw(self.pid), signal);
         }
     }
@@ -207,14 +208,14 @@ impl Life {
     }
 }
 
-/// Reaps the process. When it ends, so does all it started: a grandchild that holds our pipes
-/// would else keep a dead server looking alive.
+/// Reaps the process, and kills its group: a grandchild that holds our pipes would otherwise make a
+/// dead server look alive.
 async fn watch(mut child: Child, life: Arc<Life>, warden: Warden) {
     let status = tokio::select! {
         status = child.wait() => status,
         () = life.stop.cancelled() => wind_down(&mut child, &life).await,
     };
-    // What is in the group of a supervisor that was killed, too.
+    // Includes the group of a supervisor that was killed.
     life.signal(Signal::SIGKILL);
     life.is_reaped.store(true, Ordering::Release);
     warden.release(life.pid);

@@ -1,5 +1,5 @@
-//! What a server tells about a call that is not over. It keeps the call alive, and reaches whoever
-//! wants to know; a flood of it costs neither wakeups nor memory.
+//! Progress of running calls. It restarts the call's timeout and reaches the caller; a flood of it
+//! costs neither wakeups nor memory.
 
 use std::{
     collections::HashMap,
@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use crate::clean::{clean_line, cut};
 pub(super) use crate::{CallProgress as Progress, OnProgress};
 
-/// What is passed on at once, and how soon there is room for one more.
+/// A token bucket: its size, and the time to refill one token.
 const BURST: u32 = 100;
 const REFILL: Duration = Duration::from_millis(50);
 const MESSAGE_BYTES: usize = 1 << 10;
 
-/// Who waits for news of which call, by its progress token.
+/// The listeners of running calls, by progress token.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
 
@@ -33,7 +33,7 @@ struct Heard {
     refilled: Instant,
 }
 
-/// Ends the listening when dropped.
+/// Unsubscribes when dropped.
 pub(super) struct Listening<'a> {
     all: &'a Listeners,
     token: i64,
@@ -46,7 +46,7 @@ impl Progress {
         Progress { progress, total, message }
     }
 
-    /// From the parameters of a notification; `None` when they are none.
+    /// Reads a notification's parameters. Returns `None` if they are invalid.
     pub(super) fn read(params: &Value) -> Option<(i64, Progress)> {
         let token = params.get("progressToken")?.as_i64()?;
         let progress = params.get("progress").and_then(Value::as_f64).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Listeners {
         Listening { all: self, token, listener }
     }
 
-    /// News of a call that nobody waits for is no news.
+    /// Delivers progress. Ignores calls that nobody waits for.
     pub(crate) fn tell(&self, token: i64, progress: Progress) {
         self.tell_at(Instant::now(), token, progress);
     }
@@ -102,7 +102,7 @@ impl Listener {
 }
 
 impl Listening<'_> {
-    /// When there was last news, or the beginning.
+    /// Returns the time of the last progress, or of the start.
     pub(super) fn last(&self) -> Instant {
         self.listener.heard.lock().unwrap_or_else(PoisonError::into_inner).last
     }

@@ -1,5 +1,6 @@
-//! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has one; ours survives what servers
-//! really send: lines without end, broken text, junk, and silence where reading should be.
+//! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has its own; this one
+//! survives what servers really send: endless lines, invalid UTF-8, junk, and servers that stop
+//! reading.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -27,13 +28,13 @@ use super::{
     theirs::Theirs,
 };
 
-/// What a server may say that means nothing before we give up on it.
+/// The limits on junk before the server is killed.
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
 const READ_BYTES: usize = 32 << 10;
-/// A longer line is taken apart beside the event loop.
+/// Longer lines are parsed on a blocking thread.
 const LONG_BYTES: usize = 64 << 10;
-/// What reading the rest of an ended process may take.
+/// The time limit for reading the rest of an ended process's output.
 const LAST_READ: Duration = Duration::from_millis(50);
 
 pub(super) struct Stdio {
@@ -44,7 +45,7 @@ pub(super) struct Stdio {
     lines: LineBuffer,
     line_bytes: usize,
     ready: VecDeque<Message>,
-    /// A long line that is being taken apart. What came after it waits.
+    /// A long line being parsed. Later lines wait for it.
     parsing: Option<JoinHandle<(Vec<u8>, Parsed)>>,
     in_flight: InFlight,
     junk_lines: u32,
@@ -53,7 +54,7 @@ pub(super) struct Stdio {
 }
 
 impl Stdio {
-    /// `gone` is cancelled when the server will say nothing more and all it said was delivered.
+    /// `closed` is cancelled when the server will send nothing more and everything was delivered.
     pub(super) fn new(
         (lane, stdout): (&Lane, ChildStdout),
         life: Arc<Life>,
@@ -83,7 +84,7 @@ impl Stdio {
         Ok(())
     }
 
-    /// Keeps the books of what is in flight.
+    /// Tracks requests in flight.
     fn note(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
         match item {
             JsonRpcMessage::Request(request) => {
@@ -115,8 +116,8 @@ impl Stdio {
         self.in_flight.theirs.answered(&id);
     }
 
-    /// Turns the lines that have come into messages, up to one that takes long to take apart;
-    /// `false` when the junk is too much.
+    /// Converts received lines to messages, up to a line that takes long to parse. Returns false if
+    /// there was too much junk.
     fn take_lines(&mut self) -> bool {
         self.in_flight.theirs.refresh();
         while self.parsing.is_none()
@@ -133,7 +134,7 @@ impl Stdio {
                     let parsed = parse(&line);
                     self.take_line(&line, parsed);
                 }
-                // One long line is its callers' loss, not a reason to give up on the server.
+                // An oversized line fails its own call, not the server.
                 Line::TooLong { head } => {
                     self.junk(self.line_bytes);
                     self.ready.extend(too_long(&head, self.line_bytes, &mut self.in_flight));
@@ -161,7 +162,7 @@ impl Stdio {
         }
     }
 
-    /// What came of a long line, when it is taken apart. Cancel-safe.
+    /// Waits for a long line to be parsed and handles it. Cancel-safe.
     async fn finish_line(&mut self) {
         let Some(parsing) = &mut self.parsing else { return };
         let parsed = parsing.await;
@@ -188,7 +189,7 @@ impl Transport<RoleClient> for Stdio {
         std::future::ready(self.enqueue(&item))
     }
 
-    /// Safe to drop at its awaits: nothing is taken out of the pipe until it returns.
+    /// Cancel-safe: nothing is taken from the pipe until it returns.
     async fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -205,7 +206,8 @@ impl Transport<RoleClient> for Stdio {
             let read = tokio::select! {
                 biased;
                 read = self.stdout.read(&mut self.chunk) => read,
-                // Somebody it started may still hold the pipe: what it said itself is there.
+                // A descendant may still hold the pipe, but the server's own output is already in
+                // it.
                 () = self.life.over() => {
                     timeout(LAST_READ, self.stdout.read(&mut self.chunk)).await.unwrap_or(Ok(0))
                 }

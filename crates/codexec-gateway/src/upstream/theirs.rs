@@ -1,5 +1,5 @@
-//! What a server says of its own accord: requests to us, and notifications. Most is answered or
-//! dropped here, so that a flood of it costs nothing further in.
+//! Requests and notifications that a server sends by itself. Most are answered or dropped here, so
+//! that a flood of them costs nothing further in.
 
 use std::collections::HashSet;
 
@@ -7,33 +7,33 @@ use serde_json::{Map, Value, json};
 
 use super::{connection::News, progress::Progress};
 
-/// Requests of a server that we work on at a time.
+/// The limit on concurrent requests of a server.
 const REQUESTS: usize = 16;
-/// Notifications that are passed on of what was read at once.
+/// The limit on forwarded notifications per read.
 const NOTICES: usize = 16;
-/// Replies that wait to be sent.
+/// The limit on replies waiting to be sent.
 const REPLIES: usize = 64;
-/// What comes back to a server whose request we do not even look at.
+/// The error code for requests over the limit.
 const TOO_MANY: i32 = -32_000;
 
-/// The notifications that rmcp gets. Others are dropped here, before anybody logs them.
+/// The notifications that are forwarded to rmcp. Others are dropped before anything logs them.
 const HEARD: [&str; 1] = ["notifications/cancelled"];
 
 #[derive(Default)]
 pub(super) struct Theirs {
     news: News,
-    /// Requests that rmcp works on, by the text of their id.
+    /// Requests that rmcp is handling, by the text of their id.
     under_way: HashSet<String>,
     notices: usize,
     replies: Vec<Value>,
 }
 
-/// What becomes of a message.
+/// How a message was handled.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is rmcp's to handle.
+    /// The message must be forwarded to rmcp.
     PassOn,
-    /// It was taken care of.
+    /// The message needs no further handling.
     Done,
 }
 
@@ -42,7 +42,7 @@ impl Theirs {
         Theirs { news, ..Theirs::default() }
     }
 
-    /// More was read: what may be passed on is counted anew.
+    /// Resets the limit on forwarded notifications, after each read.
     pub(super) fn refresh(&mut self) {
         self.notices = 0;
     }
@@ -76,17 +76,17 @@ impl Theirs {
         }
     }
 
-    /// rmcp has answered one of their requests.
+    /// Marks a request of the server as answered by rmcp.
     pub(super) fn answered(&mut self, id: &str) {
         self.under_way.remove(id);
     }
 
-    /// What is to be sent to the server.
+    /// Takes the replies that must be sent to the server.
     pub(super) fn replies(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.replies)
     }
 
-    /// A server that asks more than it reads is not answered.
+    /// Queues a reply. A server that sends more requests than it reads replies gets none.
     fn reply(&mut self, reply: Value) -> Fate {
         if self.replies.len() < REPLIES {
             self.replies.push(reply);

@@ -2,7 +2,8 @@ use std::fs;
 
 use super::*;
 
-/// What changed after `change`, by name. A test that waits in vain is ended by its runner.
+/// Returns the names that changed after `change`. The test runner's timeout ends a wait that never
+/// succeeds.
 async fn seen(watch: &mut Watch, root: &Path, change: impl FnOnce()) -> Vec<String> {
     change();
     let changed = watch.changed().await.expect("a change");

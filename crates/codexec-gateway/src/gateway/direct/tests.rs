@@ -23,12 +23,12 @@ fn a_name_is_server_and_tool() {
 
 #[test]
 fn names_that_would_be_the_same_are_told_apart() {
-    // Whose name is its own keeps it, wherever it stands.
+    // A tool whose name needs no change keeps it, wherever it is listed.
     let named = names(&[("s", "a.b"), ("s", "a_b"), ("s", "a/b")]);
     assert_eq!(named, ["s__a_b_407e8e5c", "s__a_b", "s__a_b_fb3c0e4c"]);
     let named = names(&[("a__b", "c"), ("a", "b__c")]);
     assert_eq!(named, ["a__b__c", "a__b__c_01b8a75b"]);
-    // Nobody else's: the letter alone is changed.
+    // Without a conflict, only the invalid character is replaced.
     assert_eq!(names(&[("s", "a.b")]), ["s__a_b"]);
     assert_eq!(names(&[("s", "größe")]), ["s__gr__e"]);
 }
@@ -39,7 +39,7 @@ fn long_names_are_short_and_their_own() {
     let named = names(&[("s", &one), ("s", &other)]);
     assert!(named.iter().all(|name| name.len() == NAME_CHARACTERS), "{named:?}");
     assert_ne!(named[0], named[1]);
-    // The same without the other.
+    // The name does not depend on the other tool.
     assert_eq!(names(&[("s", &other)]), [named[1].clone()]);
 }
 

@@ -86,7 +86,7 @@ fn a_probe_that_was_given_up_leaves_its_place_to_the_next() {
     breaker.settle(&probe, Verdict::Unknown, later);
     let next = breaker.admit(later).expect("the next probe");
     assert_eq!(breaker.admit(later), Err(Refusal::Probing));
-    // The first is no longer asked.
+    // The first probe's result no longer counts.
     breaker.settle(&probe, Verdict::Answered, later);
     assert_eq!(breaker.phase(), Phase::Probing);
     breaker.settle(&next, Verdict::Answered, later);
@@ -120,7 +120,7 @@ fn a_server_that_asks_for_patience_gets_it_within_reason() {
     let mut breaker = Breaker::new(OPEN);
     let (one, two) = (breaker.admit(now).expect("one"), breaker.admit(now).expect("two"));
     breaker.settle(&one, Verdict::Busy(10 * SECOND), now);
-    // What was asked for last does not shorten it.
+    // A later, shorter request does not shorten the pause.
     breaker.settle(&two, Verdict::Busy(SECOND), now);
     assert_eq!(breaker.admit(now), Err(Refusal::Held { left: 10 * SECOND }));
     assert_eq!(breaker.held_until(now), Some(now + 10 * SECOND));

@@ -14,7 +14,7 @@ fn name() -> ServerName {
     ServerName::new("s").expect("a name")
 }
 
-/// Answers all questions with who was asked.
+/// Answers all questions with `who`.
 fn answering(mut questions: mpsc::Receiver<Question>, who: &'static str) {
     tokio::spawn(async move {
         while let Some(question) = questions.recv().await {

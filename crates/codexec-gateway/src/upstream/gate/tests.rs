@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::Warden;
 
-/// Long enough for those who are served, and not long for those who are not.
+/// Long enough for calls that are served, and short for those that are not.
 const WAIT: Duration = Duration::from_millis(300);
 
 fn gate(size: usize, queue: usize) -> Gate {
@@ -74,7 +74,7 @@ async fn servers_that_hang_leave_a_share_to_the_others() {
         own.push(good.share(&common).await.expect("its own"));
     }
     assert!(good.share(&common).await.is_err());
-    // Whichever comes free first is taken.
+    // The first free permit of either kind is taken.
     let (next, ()) = tokio::join!(good.share(&common), async { drop(own.pop()) });
     drop(next.expect("its own again"));
     let _own = good.share(&common).await.expect("its own");

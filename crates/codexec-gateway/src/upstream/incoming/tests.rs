@@ -4,7 +4,7 @@ fn in_flight() -> InFlight {
     InFlight { ids: [1, 2].into(), ..InFlight::default() }
 }
 
-/// How many messages come of a line; `None` for junk.
+/// Checks the number of messages in a line; `None` for junk.
 #[track_caller]
 fn check(line: &str, expected: Option<usize>) {
     let actual = read(line.as_bytes(), &mut in_flight()).map(|messages| messages.len());

@@ -42,7 +42,8 @@ fn an_alias_of_several_is_nobodys() {
     check(&listing, "a__b", "a__b");
 }
 
-/// What waits for approval must not be had by another name, nor another tool by its name.
+/// A tool that waits for approval is not reachable by another name, and its name reaches no other
+/// tool.
 #[test]
 fn up_4_a_tool_that_is_kept_back_is_not_mistaken_for_another() {
     let all = listing(&["get-issue", "get.issue", "put", "old-name", "old.name"]);
@@ -57,7 +58,7 @@ fn up_4_a_tool_that_is_kept_back_is_not_mistaken_for_another() {
     check(&seen, "get.issue", "get.issue");
     check(&seen, "put", "put Held(New)");
     check(&seen, "old-name", "old-name SwitchedOff");
-    // What the user does not want is in nobody's way.
+    // A switched-off tool does not make the alias ambiguous.
     check(&seen, "old_name", "old.name");
 }
 

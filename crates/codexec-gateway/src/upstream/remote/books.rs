@@ -1,4 +1,4 @@
-//! What is known of one remote server and of the requests to it.
+//! The state of one remote server and of the requests to it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -26,12 +26,12 @@ const MIRRORED_TOOLS: usize = 5_000;
 pub(super) struct Books {
     pub(super) in_flight: InFlight,
     pub(super) calls: HashMap<i64, CancellationToken>,
-    /// What a server before 2026-07-28 said at the handshake.
+    /// Session id from the handshake of a server before 2026-07-28.
     pub(super) session: Option<HeaderValue>,
     pub(super) version: Option<HeaderValue>,
     pub(super) mirrored: HashMap<String, Vec<Mirrored>>,
     pub(super) is_modern: bool,
-    /// The server will say when its tools change, to who asks for it.
+    /// True if the server offers a subscription to changes of its tools.
     pub(super) tells_changes: bool,
 }
 
@@ -41,7 +41,7 @@ impl Books {
         Books { in_flight, ..Books::default() }
     }
 
-    /// Takes out of an answer what later requests need to know.
+    /// Stores the parts of an answer that later requests need.
     pub(super) fn learn(&mut self, message: &mut Message, of: Option<&Outgoing>) {
         let Message::Response(response) = message else { return };
         match &mut response.result {
@@ -62,7 +62,7 @@ impl Books {
         }
     }
 
-    /// Takes out the tools that cannot be called as they want to be.
+    /// Removes the tools whose `x-mcp-header` annotations are invalid.
     fn learn_tools(&mut self, list: &mut Value) {
         let Some(tools) = list.get_mut("tools").and_then(Value::as_array_mut) else { return };
         tools.retain(|tool| {

@@ -1,4 +1,4 @@
-//! One request and what comes back: an answer, or a stream of events that has it in it.
+//! One HTTP request and its response: a JSON answer, or an event stream that contains it.
 
 use std::time::Duration;
 
@@ -23,16 +23,16 @@ use crate::{
     web::{self, BodyError},
 };
 
-/// How often a stream that breaks off is taken up again without anything having come.
+/// How often in a row a stream is resumed without receiving anything.
 const RESUMES: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A stream that held so long did not fail.
+/// A stream that lasted this long resets the count.
 const LASTING: Duration = Duration::from_secs(30);
-/// What a server may say on its own that means nothing before we stop listening.
+/// The limit on meaningless events in a row.
 const JUNK_EVENTS: u32 = 10_000;
 
-/// Sends it and delivers all that comes back for it.
+/// Sends a message and delivers everything that its response contains.
 pub(super) async fn exchange(link: &Link, outgoing: &Outgoing) -> Result<(), UpstreamError> {
     let response = link.post(outgoing).await?;
     if outgoing.method == "initialize" {
@@ -67,8 +67,8 @@ pub(super) async fn exchange(link: &Link, outgoing: &Outgoing) -> Result<(), Ups
     Ok(())
 }
 
-/// An error of MCP in the body is the answer; its id is often missing or wrong. A server that
-/// knows no discovery says so in many ways.
+/// Handles an error status. An MCP error in the body is the answer, even if its id is missing or
+/// wrong. Servers without discovery reject it in many ways.
 async fn rejected(
     link: &Link,
     outgoing: &Outgoing,
@@ -95,7 +95,7 @@ fn error_of(error: &Value) -> Option<ErrorData> {
     error.get("code").and_then(Value::as_i64).map(|_| error_data(error))
 }
 
-/// Reads events until the answer is there; without a request, until there is nothing more.
+/// Reads events until the answer has arrived; without a request, until the stream ends.
 pub(super) async fn follow(
     link: &Link,
     outgoing: Option<&Outgoing>,

@@ -1,5 +1,5 @@
-//! What 2026-07-28 wants to see of a request in its headers, so that who stands between can route
-//! it without reading it.
+//! HTTP headers that 2026-07-28 requires, so that intermediaries can route a request without
+//! parsing its body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -12,12 +12,13 @@ pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id")
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The version that a request says it is of, from 2026-07-28 on.
+/// Returns the protocol version that a request declares, from 2026-07-28 on.
 pub(super) fn version_of(message: &Value) -> Option<&str> {
     message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")?.as_str()
 }
 
-/// `mirrored` are the arguments that the called tool wants in headers.
+/// Builds the headers of a message. `mirrored` are the arguments that the called tool wants in
+/// headers.
 pub(super) fn headers(message: &Value, version: &str, mirrored: &[Mirrored]) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {
@@ -60,7 +61,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// As it is, or in Base64 when a header would not carry it unchanged.
+/// Returns the value, or its Base64 form if a header cannot carry it unchanged.
 fn encoded(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && value.trim_matches(' ').len() == value.len()

@@ -1,5 +1,5 @@
-//! THREAT[REM-1]: Streamable HTTP. Every message is a request of its own, in a task of its own,
-//! which ends with its caller; what servers send is bounded, and a failure is its request's.
+//! THREAT[REM-1]: Streamable HTTP. Every message is a request in its own task, which ends with its
+//! caller. Responses are bounded, and a failure affects only its own request.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -36,7 +36,7 @@ impl Http {
 impl Transport<RoleClient> for Http {
     type Error = Infallible;
 
-    /// A request is on its way when this returns; anything else has arrived.
+    /// Returns when a request is on its way, or when any other message has arrived.
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
@@ -108,11 +108,11 @@ fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
     });
 }
 
-/// Sends what has no answer, and does not wait for it for ever.
+/// Sends a message without an answer, within a time limit.
 async fn tell(link: Arc<Link>, message: (Value, Option<String>), cancelled: Option<i64>) {
     if let Some(id) = cancelled {
         link.cancel(id);
-        // From 2026-07-28 on, a stream that is closed says it.
+        // From 2026-07-28 on, closing the stream cancels the request.
         if link.is_modern() {
             return;
         }

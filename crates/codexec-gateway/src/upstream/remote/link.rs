@@ -1,4 +1,4 @@
-//! What all requests to one remote server share.
+//! The state that all requests to one remote server share.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -36,30 +36,29 @@ use crate::{
     web,
 };
 
-/// From sending a request to the first byte of its answer there is the caller's own limit; for
-/// what has no caller there is this one.
+/// The time limit for messages that no caller waits for. Other requests have their caller's limit.
 pub(super) const CONTROL: Duration = Duration::from_secs(15);
-/// Messages that wait for rmcp to take them.
+/// The limit on messages waiting for rmcp.
 pub(super) const QUEUED: usize = 256;
 const SESSION_BYTES: usize = 1 << 10;
 
 pub(super) struct Link {
     client: Client,
     pub(super) url: Url,
-    /// Where messages go, if not there.
+    /// The address for messages, if different from `url`.
     endpoint: OnceLock<Url>,
-    /// The user's own, secrets among them.
+    /// The user's own headers, including secrets.
     headers: HeaderMap,
     account: Arc<Account>,
     pub(super) max_bytes: usize,
     inbox: mpsc::Sender<Message>,
     books: Mutex<Books>,
     pub(super) troubles: Arc<Troubles>,
-    /// Nothing more will come.
+    /// Cancelled when nothing more will arrive.
     pub(super) gone: CancellationToken,
 }
 
-/// What a link is made from.
+/// The parts a link is built from.
 #[derive(Clone)]
 pub(super) struct Ends {
     pub(super) client: Client,
@@ -103,7 +102,7 @@ impl Link {
         self.books().in_flight.ids.contains(&request)
     }
 
-    /// Remembers a request; the token ends when nobody wants it any more.
+    /// Registers a request. The returned token is cancelled when nobody wants the request any more.
     pub(super) fn begin(&self, id: i64, outgoing: &Outgoing) -> CancellationToken {
         let mut books = self.books();
         books.in_flight.ids.insert(id);
@@ -118,7 +117,7 @@ impl Link {
         token
     }
 
-    /// The task of a request has ended.
+    /// Forgets a request whose task has ended.
     pub(super) fn ended(&self, id: i64) {
         self.books().calls.remove(&id);
     }
@@ -139,7 +138,7 @@ impl Link {
         self.books().is_modern
     }
 
-    /// True once: whoever sees it sees to it.
+    /// Returns true once if the server offers a subscription to changes; the caller must subscribe.
     pub(super) fn tells_changes(&self) -> bool {
         std::mem::take(&mut self.books().tells_changes)
     }
@@ -148,7 +147,7 @@ impl Link {
         self.books().session.is_some()
     }
 
-    /// What the handshake of an older server told us, learned from the answer to it.
+    /// Stores the session id from the handshake of an older server.
     pub(super) fn learn_session(&self, response: &Response) {
         let session = response.headers().get(SESSION).filter(|id| id.len() <= SESSION_BYTES);
         if let Some(session) = session {
@@ -156,8 +155,8 @@ impl Link {
         }
     }
 
-    /// Reads what the server said, as an answer to `of` or on its own, and hands it on; `false`
-    /// when it is junk.
+    /// Reads a server's message, as an answer to `of` or on its own, and delivers it. Returns false
+    /// if it is junk.
     pub(super) async fn take(&self, data: &[u8], of: Option<&Outgoing>) -> bool {
         let (messages, replies) = self.with_in_flight(|in_flight| {
             in_flight.theirs.refresh();
@@ -167,13 +166,13 @@ impl Link {
         let is_read = messages.is_some();
         self.deliver(messages.unwrap_or_default(), of).await;
         for reply in replies {
-            // A server that does not take its answers does not get them.
+            // A server that does not accept replies does not get them.
             let _ = timeout(CONTROL, self.post(&Outgoing::new(&reply, None))).await;
         }
         is_read
     }
 
-    /// Looks whether this answers something that the server has asked.
+    /// Notes if this message answers a request of the server.
     pub(super) fn note_answer(&self, item: &TxJsonRpcMessage<RoleClient>) {
         match item {
             JsonRpcMessage::Response(response) => self.answered(&response.id),
@@ -182,22 +181,22 @@ impl Link {
         }
     }
 
-    /// rmcp has answered one of the server's requests.
+    /// Marks one of the server's requests as answered by rmcp.
     fn answered(&self, id: &NumberOrString) {
         let id = serde_json::to_string(id).unwrap_or_default();
         self.books().in_flight.theirs.answered(&id);
     }
 
-    /// Hands messages on to rmcp.
+    /// Delivers messages to rmcp.
     pub(super) async fn deliver(&self, messages: Vec<Message>, of: Option<&Outgoing>) {
         for mut message in messages {
             self.books().learn(&mut message, of);
-            // Without a receiver there is nobody left to tell.
+            // Fails only if rmcp has shut down.
             let _ = self.inbox.send(message).await;
         }
     }
 
-    /// The caller learns why; if it was the handshake, the connection is over.
+    /// Reports the error to the caller. A failed handshake ends the connection.
     pub(super) async fn fail(&self, outgoing: &Outgoing, error: UpstreamError) {
         if outgoing.is_handshake() {
             self.end(error);
@@ -212,7 +211,7 @@ impl Link {
         self.deliver(vec![Message::error(words, Some(NumberOrString::Number(id)))], None).await;
     }
 
-    /// The server knows nothing of us any more.
+    /// Ends the connection because the server has forgotten the session.
     pub(super) fn end_session(&self, error: UpstreamError) {
         self.books().session = None;
         self.end(error);
@@ -223,7 +222,7 @@ impl Link {
         self.gone.cancel();
     }
 
-    /// Sends it, with a credential if there is one, which is renewed once if it is refused.
+    /// Posts a message. A refused access token is renewed once.
     pub(super) async fn post(&self, outgoing: &Outgoing) -> Result<Response, UpstreamError> {
         let request = || {
             let url = self.endpoint.get().unwrap_or(&self.url);
@@ -235,7 +234,7 @@ impl Link {
         self.send(request).await
     }
 
-    /// Asks for a stream of what the server wants to say, from where the last one ended.
+    /// Opens the server's event stream, resuming after `last_id`.
     pub(super) async fn get(&self, last_id: Option<&str>) -> Result<Response, UpstreamError> {
         let request = || {
             let request = self.client.get(self.url.clone()).header(ACCEPT, "text/event-stream");
@@ -248,7 +247,7 @@ impl Link {
         self.send(request).await
     }
 
-    /// Tells an older server that its session is over.
+    /// Deletes the session of an older server.
     pub(super) async fn delete_session(&self) {
         if self.has_session() {
             let request = || self.with_books(self.client.delete(self.url.clone()), false);
@@ -271,7 +270,7 @@ impl Link {
         request
     }
 
-    /// THREAT[REM-4]: the one credential that goes out is the one that was made for this server.
+    /// THREAT[REM-4]: sends only the credential that was issued for this server.
     async fn send(&self, request: impl Fn() -> RequestBuilder) -> Result<Response, UpstreamError> {
         let mut token = self.account.token().await;
         let mut is_renewed = false;
@@ -300,7 +299,7 @@ impl Link {
         }
     }
 
-    /// It does not know us, or not well enough.
+    /// Returns the error for missing or insufficient credentials.
     pub(super) fn unwelcome(&self, why: &str) -> UpstreamError {
         if self.headers.contains_key(AUTHORIZATION) {
             let why = "it does not take the Authorization header of its entry".to_owned();
@@ -313,7 +312,7 @@ impl Link {
     fn unsent(&self, error: &reqwest::Error) -> UpstreamError {
         let why = web::why(error);
         if error.is_connect() {
-            // Whatever was promised over this connection, nobody is there to keep it.
+            // Nothing listens there any more, so the connection is over.
             self.end(UpstreamError::Start(why.clone()));
         }
         UpstreamError::Unreachable(why)

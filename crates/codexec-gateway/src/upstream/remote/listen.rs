@@ -1,5 +1,5 @@
-//! What a server says without being asked: that its tools have changed. Best effort, and never a
-//! reason to give up on the server.
+//! Notifications of a server, such as changed tools. Best effort: a failure here never fails the
+//! server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::upstream::UpstreamError;
 
-/// How often in a row a subscription may end at once.
+/// How often in a row a subscription may end early.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
-/// A subscription that held so long did not fail.
+/// A subscription that lasted this long resets the count.
 const LASTING: Duration = Duration::from_secs(30);
 
-/// A server before 2026-07-28 may have a stream of its own; most do not.
+/// Reads the notification stream of a server before 2026-07-28. Most servers have none.
 pub(super) async fn to_stream(link: Arc<Link>) {
     let listened = async {
         let response = link.get(None).await?;
@@ -32,7 +32,7 @@ pub(super) async fn to_stream(link: Arc<Link>) {
     until_gone(&link, listened).await;
 }
 
-/// A later one tells whoever subscribes. `discover` says who we are.
+/// Subscribes to changes of a newer server. `discover` carries our client metadata.
 pub(super) async fn to_changes(link: Arc<Link>, discover: Outgoing) {
     let listened = async {
         let mut tries = 0;
@@ -42,7 +42,7 @@ pub(super) async fn to_changes(link: Arc<Link>, discover: Outgoing) {
             if !response.status().is_success() || !is_stream(&response) {
                 return Ok(());
             }
-            // Its end says nothing that is worth more than asking again.
+            // A subscription that ends is simply retried.
             let _ = follow(&link, Some(&subscription(&discover, tries)), response).await;
             tries = if begun.elapsed() > LASTING { 1 } else { tries + 1 };
             tokio::time::sleep(PAUSE * tries).await;

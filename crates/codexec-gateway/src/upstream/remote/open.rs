@@ -1,4 +1,4 @@
-//! From an entry in a file to a remote server that has shaken hands.
+//! Opens a connection to a remote server from a configuration entry.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::{
     web,
 };
 
-/// Connects and shakes hands, all before `deadline`.
+/// Connects and completes the handshake before `deadline`.
 pub(in crate::upstream) async fn open(
     name: &ServerName,
     remote: &RemoteConfig,
@@ -46,7 +46,7 @@ pub(in crate::upstream) async fn open(
     let opened = timeout_at(deadline, async {
         match remote.kind {
             RemoteKind::Http => match open_http(ends.clone()).await {
-                // It answers, but not to this. An old server would say no more than that.
+                // It answers HTTP but not this protocol; an old server would do the same.
                 Err(UpstreamError::Refused(why)) => {
                     let ends = Ends { gone: CancellationToken::new(), ..ends };
                     open_sse(ends).await.map_err(|_| UpstreamError::Start(why))
@@ -62,7 +62,7 @@ pub(in crate::upstream) async fn open(
     })
 }
 
-/// Reading the certificates takes milliseconds: not on a thread that serves others.
+/// Loading certificates takes milliseconds, too long for the event loop.
 async fn client(settings: &Arc<Settings>) -> Result<reqwest::Client, UpstreamError> {
     let settings = settings.clone();
     let made = tokio::task::spawn_blocking(move || web::client(&settings)).await;
@@ -101,7 +101,7 @@ async fn shake_hands(
     }
 }
 
-/// The user's own headers. Errors name them, never what is in them.
+/// Resolves the user's own headers. Errors name a header, never its value.
 async fn header_map(
     remote: &RemoteConfig,
     settings: &Settings,

@@ -1,16 +1,16 @@
-//! `x-mcp-header` in a tool's schema: which arguments a server wants to see in headers.
+//! `x-mcp-header` in a tool's schema: the arguments that a server wants in HTTP headers.
 
 use std::collections::HashSet;
 
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
-/// A tool that asks for more is not called.
+/// The limit on headers for one tool.
 const HEADERS: usize = 32;
 const DEPTH: usize = 32;
 const KEY: &str = "x-mcp-header";
 
-/// One argument, and the header it goes into.
+/// An argument, and the header it is copied to.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mirrored {
     pub(super) name: HeaderName,
@@ -23,7 +23,7 @@ impl Mirrored {
     }
 }
 
-/// Why a tool cannot be called as its server wants it.
+/// Why a tool's header annotations are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(super) enum BadHeader {
     #[error("`x-mcp-header` stands where no argument is")]
@@ -38,7 +38,7 @@ pub(super) enum BadHeader {
     Many,
 }
 
-/// The arguments that a tool with this schema wants in headers.
+/// Returns the arguments that a tool with this schema wants in headers.
 pub(super) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadHeader> {
     let mut found = Vec::new();
     let Some(schema) = schema.as_object() else { return Ok(found) };
@@ -56,7 +56,7 @@ pub(super) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadHeader> {
     Ok(found)
 }
 
-/// `path` leads to `schema`, through `properties` alone.
+/// Searches `schema`, which `path` reaches through `properties` only.
 fn look_into(
     schema: &Map<String, Value>,
     path: &mut Vec<String>,
@@ -98,7 +98,7 @@ fn header_name(header: &Value, property: &Map<String, Value>) -> Result<HeaderNa
     HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()).map_err(|_| BadHeader::Name)
 }
 
-/// Off the path of `properties` it may stand nowhere, except as data.
+/// Finds the annotation outside of `properties`, where it is invalid unless it is data.
 fn names_header(value: &Value, depth: usize) -> bool {
     if depth == 0 {
         return false;

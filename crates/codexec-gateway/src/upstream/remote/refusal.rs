@@ -1,4 +1,4 @@
-//! What a server means by an HTTP status that is not a success.
+//! Errors for HTTP statuses that are not a success.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::{
     upstream::UpstreamError,
 };
 
-/// A server does not decide that we wait for ever.
+/// Limits for the pause that a server can request.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// What there is to say without reading the body; `None` when the body may say more.
+/// Returns the error that the status and headers determine, or `None` if the body may say more.
 pub(super) fn of_status(
     link: &Link,
     response: &Response,
@@ -41,7 +41,7 @@ pub(super) fn of_status(
     }
 }
 
-/// A body that is not of MCP, in a sentence.
+/// Describes a body that is not an MCP message.
 pub(super) fn of_body(status: StatusCode, body: &[u8]) -> UpstreamError {
     let text = cut(&clean_line(&String::from_utf8_lossy(body)), 200);
     let is_page = text.trim_start().starts_with('<');
@@ -59,7 +59,7 @@ pub(super) fn challenge(response: &Response) -> Option<Challenge> {
         .find_map(|it| Challenge::read(it, response.url()))
 }
 
-/// The next login asks for what this answer says is missing.
+/// Remembers the scopes that a refusal asks for, for the next login.
 pub(super) async fn note_scopes(response: &Response, account: &Account) {
     let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     if is_refused && let Some(challenge) = challenge(response) {
@@ -67,7 +67,7 @@ pub(super) async fn note_scopes(response: &Response, account: &Account) {
     }
 }
 
-/// A date instead of seconds is rare enough not to be read.
+/// Reads the pause in seconds. The date form is rare and not supported.
 fn retry_after(response: &Response) -> Duration {
     let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = value.and_then(|value| value.trim().parse().ok());

@@ -1,5 +1,5 @@
-//! HTTP as it was before 2025-03-26: one stream of events for all that the server says, and an
-//! address, which is the first event, for all that we say.
+//! The HTTP+SSE transport from before 2025-03-26: one event stream for everything the server sends,
+//! whose first event is the address for everything we send.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -24,7 +24,7 @@ use crate::{
     web::{self, BodyError},
 };
 
-/// What may come before the address, or mean nothing after it.
+/// The limit on events before the address, and on meaningless events in a row after it.
 const JUNK_EVENTS: u32 = 10_000;
 const REFUSAL_BYTES: usize = 16 << 10;
 
@@ -34,7 +34,7 @@ pub(super) struct Sse {
 }
 
 impl Sse {
-    /// Opens the stream and waits for the address; the caller sees to it that this ends.
+    /// Opens the stream and waits for the address. The caller must set a time limit.
     pub(super) async fn open(ends: Ends) -> Result<Sse, UpstreamError> {
         let (sender, inbox) = mpsc::channel(QUEUED);
         let link = Arc::new(Link::new(ends, sender));
@@ -69,7 +69,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// `None` when there are no more.
+    /// Returns `None` at the end of the stream.
     async fn next(&mut self) -> Option<Parsed> {
         loop {
             if let Some(parsed) = self.events.next() {
@@ -81,7 +81,8 @@ impl Stream {
     }
 }
 
-/// THREAT[REM-2]: what we say goes to the origin that the user named, whatever the server says.
+/// THREAT[REM-2]: messages go only to the origin that the user configured, whatever the server
+/// says.
 async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> {
     let refused = |why: &str| UpstreamError::Refused(why.to_owned());
     for _ in 0..JUNK_EVENTS {
@@ -171,7 +172,7 @@ impl Drop for Sse {
     }
 }
 
-/// The answer comes on the stream; here comes only a refusal.
+/// Posts a message. The answer arrives on the stream; the response carries only refusals.
 async fn tell(link: &Link, outgoing: &Outgoing) {
     let told = async {
         let response = link.post(outgoing).await?;

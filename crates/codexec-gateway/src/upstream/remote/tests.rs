@@ -1,4 +1,4 @@
-//! Against a real server on this machine that misbehaves as told: `tests/scripted_http.py`.
+//! Tests against a real local server that misbehaves on command: `tests/scripted_http.py`.
 
 mod bad_answers;
 mod logins;
@@ -20,7 +20,7 @@ use crate::{
     TransportConfig, Warden,
 };
 
-/// Ends with the test: its input closes.
+/// A scripted server, killed with the test.
 struct Scripted {
     child: Child,
     port: u16,
@@ -44,7 +44,7 @@ impl Scripted {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// What it was asked so far.
+    /// Returns the requests it received so far.
     async fn log(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/log", self.port);
         let client = crate::web::client(&settings(None)).expect("a client");
@@ -52,7 +52,7 @@ impl Scripted {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// How often it was asked for `path`.
+    /// Returns how often `path` was requested.
     async fn times(&self, path: &str) -> usize {
         self.log().await.iter().filter(|entry| entry["path"] == path).count()
     }

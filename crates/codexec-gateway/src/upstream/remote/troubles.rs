@@ -5,11 +5,11 @@ use std::{
 
 use crate::upstream::UpstreamError;
 
-/// Nobody asks for those whose callers have left.
+/// The limit on failures whose callers have left.
 const KEPT: usize = 1_000;
 
-/// Why requests failed, and why the connection ended, where an error of JSON-RPC cannot say it.
-/// A server cannot write here.
+/// Why requests failed, and why the connection ended, if a JSON-RPC error cannot say it. Servers
+/// cannot write here.
 #[derive(Default)]
 pub(in crate::upstream) struct Troubles {
     by_request: Mutex<HashMap<i64, UpstreamError>>,
@@ -29,7 +29,7 @@ impl Troubles {
         self.by_request.lock().unwrap_or_else(PoisonError::into_inner).remove(&request)
     }
 
-    /// The first reason counts.
+    /// Sets the reason for the end. Only the first one counts.
     pub(super) fn end(&self, error: UpstreamError) {
         let _ = self.end.set(error);
     }

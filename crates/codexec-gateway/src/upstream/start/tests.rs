@@ -50,7 +50,8 @@ impl Desk {
         Desk { folder, settings }
     }
 
-    /// `HOME` and `PROJECT` stand for the directories; `cwd` and variables come before the command.
+    /// Plans a command line. `HOME` and `PROJECT` stand for the directories; `cwd` and variables
+    /// come before the command.
     fn plan(&self, line: &str) -> Result<StartPlan, String> {
         let home = self.folder.path().canonicalize().expect("there").display().to_string();
         let line = line.replace("PROJECT", "HOME/project").replace("HOME", &home);
@@ -67,7 +68,7 @@ impl Desk {
         plan(&config, &env, &self.settings).map_err(|err| err.to_string().replace(&home, "HOME"))
     }
 
-    /// The arguments, and the variable that keeps Python from its working directory.
+    /// Returns the arguments, and whether PYTHONSAFEPATH is set.
     #[track_caller]
     fn fine(&self, line: &str) -> (String, bool) {
         let plan = self.plan(line).unwrap_or_else(|why| panic!("{line}: {why}"));
@@ -107,13 +108,13 @@ fn cfg_8_nothing_of_a_server_comes_from_where_guests_write() {
     desk.refused("PYTHONPATH=/opt:PROJECT/lib server", &in_project("lib"));
     desk.refused("NODE_OPTIONS=--import=PROJECT/x.js server", &in_project("x.js"));
     desk.refused("cwd=PROJECT PYTHONPATH=:/opt server", "HOME/project/ lies in");
-    // What a server works on is not what it is.
+    // Paths that a server only works on are allowed.
     for line in ["server PROJECT", "server --root PROJECT/data.txt", "npx -y fs PROJECT"] {
         desk.fine(line);
     }
 }
 
-/// THREAT[CFG-8]: what the server starts itself is not looked for there either.
+/// THREAT[CFG-8]: programs that the server itself starts are not found there either.
 #[test]
 fn cfg_8_the_path_has_no_folder_that_guests_write() {
     let desk = Desk::new();
@@ -134,7 +135,7 @@ fn what_the_user_names_is_started_from_there_all_the_same() {
     assert_eq!(desk.fine("cwd=PROJECT python3 -m pkg"), ("-m pkg".to_owned(), false));
 }
 
-/// THREAT[CFG-7]: a working directory of guests is no place to import from.
+/// THREAT[CFG-7]: nothing is imported from a working directory that guests can write.
 #[test]
 fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
     let desk = Desk::new();

@@ -1,17 +1,17 @@
-//! Programs that take packages or modules from the directory they are started in.
+//! Programs that take packages or modules from their working directory.
 
 use std::path::Path;
 
 use super::{Planner, StartRefusal};
 use crate::config::{is_interpreter, program_name};
 
-/// Programs that run what their working directory says, and that cannot be told otherwise.
+/// Programs that run code from their working directory, without an option to prevent it.
 const RUNNERS: [&str; 27] = [
     "bun", "bundle", "bunx", "cargo", "composer", "deno", "go", "gradle", "hatch", "just", "make",
     "mise", "mvn", "nox", "pdm", "pipenv", "pnpm", "pnpx", "poetry", "rake", "rye", "task", "tox",
     "ts-node", "tsx", "yarn", "yarnpkg",
 ];
-/// What follows these is resolved from the working directory.
+/// Options whose value is resolved from the working directory.
 const NODE_OPTIONS: [&str; 7] = [
     "--eval",
     "--experimental-loader",
@@ -23,8 +23,8 @@ const NODE_OPTIONS: [&str; 7] = [
 ];
 
 impl Planner<'_> {
-    /// THREAT[CFG-7]: Python and Node do not import from a working directory that guests write,
-    /// npx finds no packages there, and what cannot be kept from it is not started.
+    /// THREAT[CFG-7]: keeps Python and Node from importing from a working directory that guests can
+    /// write, and npx from using packages there. Refuses programs that cannot be kept from it.
     pub(super) fn keep_from_working_dir(&mut self) -> Result<(), StartRefusal> {
         let is_guests = self.guest_directory(&self.plan.cwd).is_some();
         let runs_script = self.runs_script();
@@ -47,7 +47,7 @@ impl Planner<'_> {
             "uv" if self.plan.args.iter().any(|arg| arg == "run") && !self.says(0, &["tool"]) => {
                 refused()
             }
-            // Pythons before 3.11 do not know the variable: they stop at the option.
+            // Pythons before 3.11 ignore the variable, but fail on the unknown option.
             "python" | "pypy" if !runs_script => {
                 self.plan.args.insert(0, "-P".to_owned());
                 Ok(())
@@ -59,7 +59,7 @@ impl Planner<'_> {
         }
     }
 
-    /// npx looks for packages as if it were started in the user's home directory.
+    /// Makes npx look for packages as if it were started in the user's home directory.
     fn take_packages_from_home(&mut self) -> Result<(), StartRefusal> {
         let home = self.settings.user_home.clone().unwrap_or_else(|| "/".into());
         self.check(&home.join("node_modules"))?;
@@ -69,7 +69,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether an interpreter is told a file before anything that makes it look around.
+    /// Returns true if an interpreter gets a file before any option that imports from elsewhere.
     fn runs_script(&self) -> bool {
         match self.name() {
             "python" | "pypy" => runs_python_script(&self.plan.args),
@@ -84,30 +84,30 @@ impl Planner<'_> {
         options.any(|arg| looks_around(arg)) || given.any(looks_around)
     }
 
-    /// Whether the word at this place, options left out, is one of these.
+    /// Returns true if the argument at this position, not counting options, is one of `words`.
     fn says(&self, at: usize, words: &[&str]) -> bool {
         let mut said = self.plan.args.iter().filter(|arg| !arg.starts_with('-'));
         said.nth(at).is_some_and(|said| words.contains(&said.as_str()))
     }
 
-    /// What the entry says itself holds.
+    /// Sets a variable unless the entry itself sets it.
     fn set_default(&mut self, name: &str, value: &str) {
         self.plan.env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
 }
 
-/// An option of Node.js whose value is resolved from the working directory.
+/// Returns true for an option of Node.js whose value is resolved from the working directory.
 fn looks_around(arg: &str) -> bool {
     let name = arg.split('=').next().unwrap_or_default();
     match name.strip_prefix('-') {
         Some(long) if long.starts_with('-') => NODE_OPTIONS.contains(&name),
-        // Short ones may be joined: `-pe`.
+        // Short options may be combined: `-pe`.
         Some(short) => short.contains(['e', 'i', 'p', 'r']),
         None => false,
     }
 }
 
-/// Whether Python is told a file, and not a module or code; short options may be joined: `-um`.
+/// Returns true if Python runs a file, not a module or code. Short options may be combined: `-um`.
 fn runs_python_script(args: &[String]) -> bool {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -119,7 +119,7 @@ fn runs_python_script(args: &[String]) -> bool {
                 Some(at) if short.get(at..).is_some_and(|rest| rest.starts_with(['c', 'm'])) => {
                     return false;
                 }
-                // The value is the rest, or what follows.
+                // The value is the rest of the argument, or the next one.
                 Some(at) if at + 1 == short.len() => drop(args.next()),
                 Some(_) | None => {}
             },

@@ -1,4 +1,4 @@
-//! Answers that are not as they should be.
+//! Answers that violate the protocol.
 
 use super::*;
 
@@ -37,7 +37,7 @@ async fn nesting_without_end_fails_its_call() {
     check(with_tool("deep"), "deep", Err(why)).await;
 }
 
-/// The server gives back the id as text. That is nobody's answer.
+/// The server returns the id as a string, which matches no request.
 #[tokio::test]
 async fn ids_are_not_matched_loosely() {
     let why = "server \"s\": the server answered with its request's id as a text; that is not MCP";
@@ -50,7 +50,7 @@ async fn long_lines_fail_their_call_and_cost_no_memory() {
     let over = "server \"s\": the server's answer is over the limit of 10 MiB; ask for less";
     check(with_tool("big_result"), "big_result", Err(over)).await;
     check(with_tool("nameless_line"), "nameless_line", Err(over)).await;
-    // This one never ends its line: the call fails, and what follows on it is lost.
+    // This line never ends: the call fails, and the rest of the output is lost.
     let gateway = gateway(&with_tool("long_line"));
     let actual = call(&gateway, "long_line", json!({})).await.expect_err("too long");
     assert_eq!((actual.code, actual.message.as_str()), (CallCode::UpstreamError, over));

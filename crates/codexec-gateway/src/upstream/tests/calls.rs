@@ -1,4 +1,4 @@
-//! Calls that are made, wait, or are refused.
+//! Calls that are sent, queued or refused.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,7 +7,7 @@ use futures::future::join_all;
 use super::*;
 use crate::{BreakerState, Caller, OnProgress};
 
-/// A server with this plan, and these settings made shorter.
+/// Starts a server with this plan and changed settings.
 fn hasty(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
     let mut settings = settings();
     change(&mut settings);
@@ -18,7 +18,7 @@ async fn message(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, St
     call(gateway, tool, args).await.map_err(|err| err.message)
 }
 
-/// What the server has received, as it noted down itself.
+/// Returns the calls that the server itself recorded.
 fn received(log: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -42,7 +42,7 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
     assert_eq!(received(&log).len(), 5);
 
-    // The sixth call hangs too, and it is the only one that goes through.
+    // The sixth call hangs too, and is the only one sent.
     let is_over = || gateway.health()[0].retry_s == Some(0);
     until(is_over).await;
     let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
@@ -89,7 +89,7 @@ async fn errors_of_tools_open_no_breaker() {
     gateway.shutdown().await;
 }
 
-/// One guest with little patience must not close the server to everybody.
+/// An impatient guest must not close the server to everybody.
 #[tokio::test]
 async fn up_10_calls_that_their_callers_give_up_do_not_open_the_breaker() {
     let gateway = gateway(&json!({}));
@@ -124,7 +124,7 @@ async fn calls_wait_their_turn_or_are_told_how_long_to_wait() {
     let hung = async || drop(call(&gateway, "hang", json!({})).await);
     let refused = async {
         until(|| gateway.health()[0].counts.in_flight == 2).await;
-        // The third waits until one of the two is given up.
+        // The third call waits until one of the two is given up.
         let third = call(&gateway, "echo", json!({"n": 3}));
         let fourth = async {
             until(|| gateway.health()[0].counts.waiting == 1).await;
@@ -168,7 +168,7 @@ async fn a_server_that_hangs_does_not_use_up_what_all_share() {
     gateway.shutdown().await;
 }
 
-/// What it does not read is kept for it only up to a limit.
+/// The queue for a server that does not read is bounded.
 #[tokio::test]
 async fn a_server_that_does_not_read_fails_its_calls() {
     const CALLS: usize = 2_000;

@@ -1,8 +1,8 @@
-//! What a server says of its own accord, and far too much of it.
+//! Floods of messages that a server sends by itself.
 
 use super::*;
 
-/// So much of us may grow while a server does its worst.
+/// How much our memory may grow meanwhile.
 const GROWTH_BYTES: u64 = 64 << 20;
 
 async fn check_flood(tool: &str) {

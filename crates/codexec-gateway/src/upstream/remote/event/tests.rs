@@ -1,6 +1,6 @@
 use super::*;
 
-/// Feeds the stream byte by byte: how it is cut must not matter.
+/// Feeds the stream byte by byte: how it is split must not matter.
 fn parse(stream: &[u8], max_bytes: usize) -> (Vec<String>, Events) {
     let mut events = Events::new(max_bytes);
     let mut seen = Vec::new();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Calls one tool and then another: what the first does must not reach the second.
+/// Calls one tool and then another: the first must not affect the second.
 async fn check(plan: &Value, tool: &str, expected: Result<Value, &str>) {
     let server = Scripted::start(plan);
     let gateway = gateway(remote(&server.url()));
@@ -65,7 +65,7 @@ async fn a_busy_server_says_for_how_long() {
         let error = call(&gateway, tool).await.expect_err("busy");
         let busy = "server \"s\": it is busy and asks to be left alone";
         assert_eq!(error, format!("{busy}; try again in {seconds} s"));
-        // And it is left alone.
+        // No further call reaches it.
         assert!(call(&gateway, "echo").await.expect_err("held off").contains("is busy"));
         let log = server.log().await;
         assert_eq!(log.iter().filter(|it| it["body"]["method"] == "tools/call").count(), 1);

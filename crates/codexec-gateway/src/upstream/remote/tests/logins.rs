@@ -1,7 +1,7 @@
 use super::*;
 use crate::{LoginError, login};
 
-/// A user who says yes: goes where the address leads, and comes back.
+/// Acts as a user who consents: opens the address and follows the redirect.
 fn browse(address: &url::Url) {
     let address = address.clone();
     tokio::spawn(async move {
@@ -30,12 +30,12 @@ async fn a_login_is_used_kept_and_renewed() {
     let done = log_in(&server, &home).await.expect("logged in");
     assert_eq!(done.issuer, Some(format!("http://127.0.0.1:{}", server.port)));
 
-    // Somebody else's process: it finds what was kept.
+    // Another process finds the stored login.
     let gateway = at_home(&server, &home);
     let seen = call(&gateway, "headers").await.expect("an answer");
     assert_eq!(seen["authorization"], "Bearer token-1");
 
-    // The token is at its end: one renewal for all who need it.
+    // The token has expired: one renewal serves all callers.
     let path = home.path().join("tokens/s.json");
     let mut kept: Value =
         serde_json::from_slice(&std::fs::read(&path).expect("kept")).expect("JSON");
@@ -52,7 +52,7 @@ async fn a_login_is_used_kept_and_renewed() {
     let form = renewal["body"].as_str().expect("a form");
     let resource = format!("resource=http%3A%2F%2F127.0.0.1%3A{}%2Fmcp", server.port);
     assert!(form.contains("refresh_token=refresh-1") && form.contains(&resource), "{form}");
-    // The secret that the registration gave is not forgotten.
+    // The client secret from the registration is still used.
     assert_eq!(renewal["headers"]["authorization"], "Basic bWFkZTpzM2NyZXQ=");
 }
 
@@ -76,7 +76,7 @@ async fn rem_4_a_token_goes_only_to_the_server_it_was_made_for() {
     let home = tempfile::tempdir().expect("a directory");
     let server = Scripted::start(&json!({"oauth": {}}));
     log_in(&server, &home).await.expect("logged in");
-    // The same name, another server.
+    // The same name, but another server.
     let other = Scripted::start(&json!({}));
     let gateway = at_home(&other, &home);
     let seen = call(&gateway, "headers").await.expect("an answer");

@@ -44,7 +44,7 @@ async fn rem_2_an_old_server_is_told_nothing_elsewhere() {
 async fn rem_2_redirects_stay_within_the_origin() {
     let other = Scripted::start(&json!({}));
     let secret = vec![("Authorization".to_owned(), Secret::Plain("Bearer hunter2".to_owned()))];
-    // At the handshake, and at a call.
+    // During the handshake, and during a call.
     for plan in [json!({"redirect": other.url()}), json!({"elsewhere": other.url()})] {
         let server = Scripted::start(&plan);
         let gateway = gateway(RemoteConfig { headers: secret.clone(), ..remote(&server.url()) });
@@ -81,7 +81,7 @@ async fn changes_are_heard() {
     let server = Scripted::start(&json!({"changes": true}));
     let gateway = gateway(remote(&server.url()));
     assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
-    // It says that its tools have changed as soon as somebody listens, and has one more then.
+    // The server announces a change as soon as somebody subscribes, and has one more tool then.
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     while call(&gateway, "new").await != Ok(json!({})) {
         assert!(std::time::Instant::now() < deadline, "nobody heard it");
@@ -127,7 +127,7 @@ async fn a_server_that_comes_back_is_found_again() {
     let gateway = gateway(remote(&server.url()));
     assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
     drop(server);
-    // The first may still find the old connection open.
+    // The first call may still find the old connection open.
     let mut error = call(&gateway, "echo").await.expect_err("gone");
     if error.contains("the connection broke") {
         error = call(&gateway, "echo").await.expect_err("gone");
