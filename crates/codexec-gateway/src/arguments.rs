@@ -7,20 +7,20 @@ use crate::clean::{clean_line, cut};
 
 /// The result of a quick check.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
-    Fine,
+pub(crate) enum ArgumentCheck {
+    Valid,
     /// One sentence for each problem, then the list of parameters.
-    Wrong(String),
+    Invalid(String),
     /// The check needs more work than fits between two events of the event loop.
     Unfinished,
 }
 
 /// Checks with a budget small enough for the event loop.
-pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> Checked {
+pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> ArgumentCheck {
     match checker.check_quickly(schema, args, "") {
-        Ok(()) => Checked::Fine,
-        Err(Flaw::Wrong(wrong)) => Checked::Wrong(explain(schema, &wrong)),
-        Err(Flaw::TooMuch) => Checked::Unfinished,
+        Ok(()) => ArgumentCheck::Valid,
+        Err(Flaw::Wrong(wrong)) => ArgumentCheck::Invalid(explain_flaws(schema, &wrong)),
+        Err(Flaw::TooMuch) => ArgumentCheck::Unfinished,
     }
 }
 
@@ -28,11 +28,11 @@ pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> 
 pub(crate) fn check(checker: &Checker, schema: &Value, args: &Value) -> Result<(), String> {
     match checker.check(schema, args, "") {
         Ok(()) | Err(Flaw::TooMuch) => Ok(()),
-        Err(Flaw::Wrong(wrong)) => Err(explain(schema, &wrong)),
+        Err(Flaw::Wrong(wrong)) => Err(explain_flaws(schema, &wrong)),
     }
 }
 
-fn explain(schema: &Value, wrong: &[String]) -> String {
+fn explain_flaws(schema: &Value, wrong: &[String]) -> String {
     let sentences = wrong.iter().map(|sentence| cut(&clean_line(sentence), 400));
     let parameters = cut(&clean_line(&list_parameters(schema)), 700);
     sentences.chain([parameters]).collect::<Vec<_>>().join("; ")

@@ -9,14 +9,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::clean::{clean, cut};
 
 /// The time a person has to answer one question.
-const THINKING: Duration = Duration::from_secs(600);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 const MESSAGE_BYTES: usize = 16 << 10;
 const PARAMS_BYTES: usize = 256 << 10;
 
 /// The party behind a call. The default declines every question and drops progress.
 #[derive(Clone, Default)]
 pub struct Caller {
-    asked: Option<Asked>,
+    questions: Option<QuestionChannel>,
     /// The number of questions waiting for an answer.
     open: Arc<watch::Sender<u32>>,
     on_progress: Option<OnProgress>,
@@ -41,8 +41,8 @@ pub struct CanShow {
 }
 
 #[derive(Clone)]
-struct Asked {
-    questions: mpsc::Sender<Question>,
+struct QuestionChannel {
+    sender: mpsc::Sender<Question>,
     can_show: CanShow,
 }
 
@@ -72,7 +72,7 @@ impl Caller {
     /// Sends questions to this channel.
     #[must_use]
     pub fn asked_by(mut self, questions: mpsc::Sender<Question>, can_show: CanShow) -> Caller {
-        self.asked = Some(Asked { questions, can_show });
+        self.questions = Some(QuestionChannel { sender: questions, can_show });
         self
     }
 
@@ -93,37 +93,39 @@ impl Caller {
 
     /// Returns true if questions can be answered.
     pub(crate) fn can_answer(&self) -> bool {
-        self.asked.is_some()
+        self.questions.is_some()
     }
 
     /// Asks, and waits for the answer. Every failure becomes a decline or cancel result.
     pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
-        let Some(asked) = &self.asked else { return declined() };
-        let Some(params) = shown(params, asked.can_show) else { return declined() };
+        let Some(channel) = &self.questions else { return decline_result() };
+        let Some(params) = sanitize_question(params, channel.can_show) else {
+            return decline_result();
+        };
         let (reply, answer) = oneshot::channel();
-        let _open = Open::new(&self.open);
+        let _open = OpenQuestion::new(&self.open);
         let question = Question { server: server.clone(), params, reply };
-        if asked.questions.send(question).await.is_err() {
-            return declined();
+        if channel.sender.send(question).await.is_err() {
+            return decline_result();
         }
-        match tokio::time::timeout(THINKING, answer).await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) | Err(_) => cancelled(),
+            Ok(Err(_)) | Err(_) => cancel_result(),
         }
     }
 }
 
 /// A question waiting for its answer, counted until dropped.
-struct Open<'a>(&'a watch::Sender<u32>);
+struct OpenQuestion<'a>(&'a watch::Sender<u32>);
 
-impl Open<'_> {
-    fn new(open: &watch::Sender<u32>) -> Open<'_> {
+impl OpenQuestion<'_> {
+    fn new(open: &watch::Sender<u32>) -> OpenQuestion<'_> {
         open.send_modify(|open| *open += 1);
-        Open(open)
+        OpenQuestion(open)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open = open.saturating_sub(1));
     }
@@ -137,7 +139,10 @@ impl fmt::Debug for Caller {
 
 /// THREAT[ASK-1]: a person sees only visible text of bounded length, and only web addresses.
 /// Returns `None` if the question must not be shown.
-fn shown(mut params: Map<String, Value>, can_show: CanShow) -> Option<Map<String, Value>> {
+fn sanitize_question(
+    mut params: Map<String, Value>,
+    can_show: CanShow,
+) -> Option<Map<String, Value>> {
     let is_url = params.get("mode").and_then(Value::as_str) == Some("url");
     let is_showable = match is_url {
         true => can_show.urls && params.get("url").and_then(Value::as_str).is_some_and(is_web),
@@ -184,11 +189,11 @@ fn clean_texts(schema: &mut Value) {
     }
 }
 
-pub(crate) fn declined() -> Value {
+pub(crate) fn decline_result() -> Value {
     json!({ "action": "decline" })
 }
 
-pub(crate) fn cancelled() -> Value {
+pub(crate) fn cancel_result() -> Value {
     json!({ "action": "cancel" })
 }
 

@@ -4,7 +4,7 @@ mod api;
 
 use serde_json::Value;
 
-use crate::{Voice, catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
+use crate::{Voice, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState};
 
 /// How to call tools, and which servers there are.
 pub(crate) fn overview<'a>(
@@ -23,7 +23,11 @@ pub(crate) fn overview<'a>(
 }
 
 /// Every tool of one server, a line each.
-pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>)]) -> String {
+pub(crate) fn server(
+    voice: Voice,
+    name: &str,
+    entries: &[(&CatalogueEntry, Option<Value>)],
+) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
     let mark = match voice {
         Voice::TypeScript => "//",
@@ -40,7 +44,7 @@ pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>
 }
 
 /// One tool: what it does in its own words, and its declaration.
-pub(crate) fn tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
+pub(crate) fn tool(voice: Voice, entry: &CatalogueEntry, observed: Option<&Value>) -> String {
     let tool = &entry.tool;
     let declaration =
         tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");

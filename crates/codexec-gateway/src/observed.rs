@@ -57,19 +57,19 @@ impl Observed {
 
     /// Takes note of a result's types. Needs a tokio runtime around it.
     pub(crate) fn look(self: &Arc<Observed>, server: &ServerName, tool: &Tool, result: &Value) {
-        if tool.has_output_schema || tool.looked_at.load(Ordering::Relaxed) >= LOOKS {
+        if tool.has_output_schema || tool.recorded_results.load(Ordering::Relaxed) >= LOOKS {
             return;
         }
-        tool.looked_at.fetch_add(1, Ordering::Relaxed);
+        tool.recorded_results.fetch_add(1, Ordering::Relaxed);
         self.with(server, |known| {
             let is_new = !known.tools.contains_key(&tool.name);
             if is_new && known.tools.len() >= TOOLS {
                 return;
             }
             let fresh =
-                || Known { definition: tool.definition().to_owned(), seen: Seen::default() };
+                || Known { definition: tool.definition_hash().to_owned(), seen: Seen::default() };
             let entry = known.tools.entry(tool.name.clone()).or_insert_with(fresh);
-            if entry.definition != tool.definition() {
+            if entry.definition != tool.definition_hash() {
                 *entry = fresh();
             }
             entry.seen.look(result);
@@ -85,7 +85,7 @@ impl Observed {
         }
         self.with(server, |known| {
             let known = known.tools.get(&tool.name)?;
-            (known.definition == tool.definition()).then(|| known.seen.schema())
+            (known.definition == tool.definition_hash()).then(|| known.seen.schema())
         })
     }
 

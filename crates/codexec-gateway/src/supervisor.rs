@@ -21,7 +21,7 @@ use nix::{
 };
 
 /// Tells a supervisor to kill its server and all of its descendants.
-pub(crate) const END: Signal = Signal::SIGUSR1;
+pub(crate) const STOP_SIGNAL: Signal = Signal::SIGUSR1;
 
 /// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
@@ -32,8 +32,8 @@ const NOT_STARTED: i32 = 127;
 /// Only for a single-threaded process.
 pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
     let Some(program) = command.next() else { return NOT_STARTED };
-    match start(&program, command) {
-        Ok((server, signals)) => imitate(serve(server, &signals)),
+    match spawn_server(&program, command) {
+        Ok((server, signals)) => exit_like(supervise_server(server, &signals)),
         Err(error) => {
             let program = program.to_string_lossy();
             let _ = writeln!(io::stderr(), "{program} could not be started: {error}");
@@ -42,13 +42,13 @@ pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-fn start(
+fn spawn_server(
     program: &OsString,
     arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<(Pid, SigSet)> {
     let mut signals = SigSet::empty();
     // The server gets signals to the process group itself.
-    for signal in [Signal::SIGCHLD, END, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+    for signal in [Signal::SIGCHLD, STOP_SIGNAL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         signals.add(signal);
     }
     signals.thread_block()?;
@@ -64,7 +64,7 @@ fn start(
 }
 
 /// Waits until the server exits or must be stopped, then kills and reaps all descendants.
-fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
+fn supervise_server(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
     let mut ended = None;
     while ended.is_none() {
         match signals.wait() {
@@ -73,37 +73,37 @@ fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
                     if status == WaitStatus::StillAlive {
                         break;
                     }
-                    ended = ended.or(of_server(status, server));
+                    ended = ended.or(if_server(status, server));
                 }
             }
-            Ok(END) | Err(_) => break,
+            Ok(STOP_SIGNAL) | Err(_) => break,
             Ok(_) => {}
         }
     }
     loop {
-        for child in children() {
+        for child in list_children() {
             let _ = kill(child, Signal::SIGKILL);
         }
         match waitpid(None, None) {
-            Ok(status) => ended = ended.or(of_server(status, server)),
+            Ok(status) => ended = ended.or(if_server(status, server)),
             Err(Errno::EINTR) => {}
             Err(_) => return ended,
         }
     }
 }
 
-fn of_server(status: WaitStatus, server: Pid) -> Option<WaitStatus> {
+fn if_server(status: WaitStatus, server: Pid) -> Option<WaitStatus> {
     (status.pid() == Some(server)).then_some(status)
 }
 
-fn children() -> Vec<Pid> {
+fn list_children() -> Vec<Pid> {
     let text = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
     pids.map(Pid::from_raw).collect()
 }
 
 /// Exits as the server did, so that the parent sees how the server ended.
-fn imitate(ended: Option<WaitStatus>) -> i32 {
+fn exit_like(ended: Option<WaitStatus>) -> i32 {
     match ended {
         Some(WaitStatus::Exited(_, code)) => code,
         Some(WaitStatus::Signaled(_, signal, _)) => {

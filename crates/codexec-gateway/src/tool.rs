@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     clean::{clean, clean_line, cut},
-    hints::Hints,
+    hints::ToolHints,
     types::{Types, Voice},
 };
 
@@ -28,17 +28,17 @@ pub(crate) struct Tool {
     /// The names and descriptions of its parameters, cleaned.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) has_output_schema: bool,
-    pub(crate) hints: Hints,
+    pub(crate) hints: ToolHints,
     /// The complete definition as received. Arguments are checked against it and hashes are made
     /// from it; it is never shown.
     pub(crate) raw: Json,
     /// Parsed on first use: most tools are only searched.
     schemas: OnceLock<Schemas>,
-    written_schema: OnceLock<Option<Value>>,
+    raw_input_schema: OnceLock<Option<Value>>,
     typescript: OnceLock<String>,
-    definition: OnceLock<String>,
+    definition_hash: OnceLock<String>,
     /// The number of results whose shape was recorded.
-    pub(crate) looked_at: AtomicU32,
+    pub(crate) recorded_results: AtomicU32,
 }
 
 /// The input and output schemas, cleaned.
@@ -50,7 +50,7 @@ struct Schemas {
 
 /// Why a tool is left out of the catalogue.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum BadTool {
+pub(crate) enum InvalidTool {
     #[error("a tool without a name was left out")]
     Nameless,
     #[error(
@@ -61,36 +61,36 @@ pub(crate) enum BadTool {
 
 impl Tool {
     /// Drops or repairs invalid fields. Only an invalid name makes the tool invalid.
-    pub(crate) fn read(raw: &Value) -> Result<Tool, BadTool> {
+    pub(crate) fn read(raw: &Value) -> Result<Tool, InvalidTool> {
         Tool::read_as(raw, Json::from_value(raw))
     }
 
     /// Does the same for a definition in its original text.
-    pub(crate) fn read_text(text: &Json) -> Result<Tool, BadTool> {
-        let raw = text.to_value().map_err(|_| BadTool::Nameless)?;
+    pub(crate) fn read_text(text: &Json) -> Result<Tool, InvalidTool> {
+        let raw = text.to_value().map_err(|_| InvalidTool::Nameless)?;
         Tool::read_as(&raw, text.clone())
     }
 
-    fn read_as(raw: &Value, as_it_came: Json) -> Result<Tool, BadTool> {
-        let name = raw.get("name").and_then(Value::as_str).ok_or(BadTool::Nameless)?;
+    fn read_as(raw: &Value, text: Json) -> Result<Tool, InvalidTool> {
+        let name = raw.get("name").and_then(Value::as_str).ok_or(InvalidTool::Nameless)?;
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS || clean_line(name) != name {
-            return Err(BadTool::Name(name.chars().take(80).collect()));
+            return Err(InvalidTool::Name(name.chars().take(80).collect()));
         }
-        let text = |key| raw.get(key).and_then(Value::as_str);
-        let title = text("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
+        let field = |key| raw.get(key).and_then(Value::as_str);
+        let title = field("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
         Ok(Tool {
             name: name.to_owned(),
             title: title.map(|title| cut(&clean_line(title), SUMMARY_BYTES)),
-            description: cut(&clean(text("description").unwrap_or_default()), DESCRIPTION_BYTES),
-            parameters: parameters(raw),
+            description: cut(&clean(field("description").unwrap_or_default()), DESCRIPTION_BYTES),
+            parameters: read_parameters(raw),
             has_output_schema: raw.get("outputSchema").is_some_and(Value::is_object),
-            hints: Hints::read(raw),
-            raw: as_it_came,
+            hints: ToolHints::read(raw),
+            raw: text,
             schemas: OnceLock::new(),
-            written_schema: OnceLock::new(),
+            raw_input_schema: OnceLock::new(),
             typescript: OnceLock::new(),
-            definition: OnceLock::new(),
-            looked_at: AtomicU32::new(0),
+            definition_hash: OnceLock::new(),
+            recorded_results: AtomicU32::new(0),
         })
     }
 
@@ -106,7 +106,7 @@ impl Tool {
     fn schemas(&self) -> &Schemas {
         self.schemas.get_or_init(|| {
             let raw = self.raw.to_value().unwrap_or_default();
-            let schema = |key| raw.get(key).and_then(Value::as_object).map(cleaned);
+            let schema = |key| raw.get(key).and_then(Value::as_object).map(clean_schema);
             let anything = || serde_json::json!({ "type": "object" });
             Schemas {
                 input: schema("inputSchema").unwrap_or_else(anything),
@@ -144,8 +144,8 @@ impl Tool {
     }
 
     /// Returns the input schema as the server wrote it. Arguments are checked against it.
-    pub(crate) fn written_schema(&self) -> &Value {
-        let written = self.written_schema.get_or_init(|| {
+    pub(crate) fn raw_input_schema(&self) -> &Value {
+        let written = self.raw_input_schema.get_or_init(|| {
             let mut raw = self.raw.to_value().ok()?;
             let schema = raw.get_mut("inputSchema")?.take();
             // Usually equal to the cleaned schema, so it is stored only if different.
@@ -155,20 +155,20 @@ impl Tool {
     }
 
     /// Returns true if the definition is large and not parsed yet.
-    pub(crate) fn is_long(&self) -> bool {
-        self.raw.text().len() > LONG_BYTES && self.written_schema.get().is_none()
+    pub(crate) fn is_slow_to_parse(&self) -> bool {
+        self.raw.text().len() > LONG_BYTES && self.raw_input_schema.get().is_none()
     }
 
     /// Returns a short hash that identifies this definition.
-    pub(crate) fn definition(&self) -> &str {
-        self.definition.get_or_init(|| {
+    pub(crate) fn definition_hash(&self) -> &str {
+        self.definition_hash.get_or_init(|| {
             let digest = Sha256::digest(self.raw.text().as_bytes());
             digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
         })
     }
 }
 
-fn parameters(raw: &Value) -> Vec<(String, String)> {
+fn read_parameters(raw: &Value) -> Vec<(String, String)> {
     let properties = raw.get("inputSchema").and_then(|schema| schema.get("properties"));
     let properties = properties.and_then(Value::as_object).into_iter().flatten();
     properties
@@ -181,20 +181,20 @@ fn parameters(raw: &Value) -> Vec<(String, String)> {
 
 /// Cleans every text in a schema, names and enum values included. If two names become equal, the
 /// first one stays.
-fn cleaned(schema: &Map<String, Value>) -> Value {
+fn clean_schema(schema: &Map<String, Value>) -> Value {
     let mut fields = Map::new();
     for (key, value) in schema {
         let key = clean(key);
-        fields.entry(key).or_insert_with(|| cleaned_value(value));
+        fields.entry(key).or_insert_with(|| clean_value(value));
     }
     Value::Object(fields)
 }
 
-fn cleaned_value(value: &Value) -> Value {
+fn clean_value(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(cut(&clean(text), DESCRIPTION_BYTES)),
-        Value::Object(inner) => cleaned(inner),
-        Value::Array(list) => Value::Array(list.iter().map(cleaned_value).collect()),
+        Value::Object(inner) => clean_schema(inner),
+        Value::Array(list) => Value::Array(list.iter().map(clean_value).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }

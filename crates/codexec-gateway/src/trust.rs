@@ -24,7 +24,7 @@ pub(crate) use digest::digest;
 use crate::{
     ServerConfig, Settings, TrustMode,
     kept::{self, Lock, Stamp},
-    upstream::Listing,
+    upstream::ToolListing,
 };
 use decide::{Known, Live, decide};
 use record::{Definition, Record};
@@ -128,12 +128,12 @@ impl Trust {
     /// written only under the lock.
     pub(crate) fn review(
         &self,
-        listing: &Listing,
+        listing: &ToolListing,
         version: Option<&str>,
         lock: Option<&Lock>,
     ) -> BTreeMap<String, Why> {
         let mut memory = self.read();
-        let tools = listing.listed().map(|(tool, sha256)| {
+        let tools = listing.all_tools().map(|(tool, sha256)| {
             let sha256 = sha256.to_owned();
             (tool.name.as_str(), Definition { sha256, text: Some(tool.raw.clone()) })
         });
@@ -160,7 +160,7 @@ impl Trust {
     }
 
     /// What waits of a list that was just read, whatever the file can tell.
-    pub(crate) fn waiting_of(&self, listing: &Listing) -> Vec<Waiting> {
+    pub(crate) fn waiting_of(&self, listing: &ToolListing) -> Vec<Waiting> {
         let memory = self.read();
         let before = |tool: &str| match &memory.known {
             Known::Record(record) => record.pins.get(tool).and_then(|pin| pin.text.clone()),
@@ -180,7 +180,7 @@ impl Trust {
     pub(crate) async fn approve(
         &self,
         agreed: &[Waiting],
-        listing: &Listing,
+        listing: &ToolListing,
     ) -> std::io::Result<()> {
         let waiting = self.waiting().into_iter().chain(self.waiting_of(listing));
         let waiting: Vec<Waiting> = waiting.collect();

@@ -17,20 +17,20 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::supervisor::END;
+use crate::supervisor::STOP_SIGNAL;
 
 /// How long supervisors may take to stop their servers.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The host's handle to the warden process, which is spawned with the first server. Cheap to clone.
 ///
 /// THREAT[UP-3]: without it, a server that ignores the end of its stdin would stay behind forever.
 #[derive(Clone, Debug)]
-pub struct Warden(Arc<Post>);
+pub struct Warden(Arc<WardenProcess>);
 
 #[derive(Debug)]
-struct Post {
+struct WardenProcess {
     /// Our own binary, and the arguments that make it the warden and a supervisor.
     program: Option<(PathBuf, &'static str, &'static str)>,
     process: Mutex<Option<Child>>,
@@ -39,13 +39,13 @@ struct Post {
 impl Warden {
     pub fn new(program: PathBuf, role: &'static str, supervisor: &'static str) -> Warden {
         let program = Some((program, role, supervisor));
-        Warden(Arc::new(Post { program, process: Mutex::default() }))
+        Warden(Arc::new(WardenProcess { program, process: Mutex::default() }))
     }
 
     /// A handle without a warden, where our own binary is not available. Servers are then stopped
     /// only by a living host, and processes they start in other sessions are not stopped at all.
     pub fn none() -> Warden {
-        Warden(Arc::new(Post { program: None, process: Mutex::default() }))
+        Warden(Arc::new(WardenProcess { program: None, process: Mutex::default() }))
     }
 
     /// Returns our own binary and the argument that makes it a server's supervisor.
@@ -54,18 +54,18 @@ impl Warden {
     }
 
     pub(crate) fn guard(&self, group: i32) {
-        self.tell(&format!("+{group}\n"));
+        self.send_line(&format!("+{group}\n"));
     }
 
     pub(crate) fn release(&self, group: i32) {
-        self.tell(&format!("-{group}\n"));
+        self.send_line(&format!("-{group}\n"));
     }
 
-    fn tell(&self, line: &str) {
+    fn send_line(&self, line: &str) {
         let Some((program, role, _)) = &self.0.program else { return };
         let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
         if process.is_none() {
-            match start(program, role) {
+            match spawn_warden(program, role) {
                 Ok(started) => *process = Some(started),
                 Err(error) => tracing::warn!(%error, "the warden did not start"),
             }
@@ -78,7 +78,7 @@ impl Warden {
     }
 }
 
-impl Drop for Post {
+impl Drop for WardenProcess {
     fn drop(&mut self) {
         let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(process) = process {
@@ -88,7 +88,7 @@ impl Drop for Post {
     }
 }
 
-fn start(program: &PathBuf, role: &str) -> io::Result<Child> {
+fn spawn_warden(program: &PathBuf, role: &str) -> io::Result<Child> {
     #[expect(clippy::disallowed_methods, reason = "the servers' warden is started beside them")]
     let mut command = Command::new(program);
     // A process group of its own, so that Ctrl-C in our terminal does not end it.
@@ -108,19 +108,19 @@ pub fn serve_warden(lines: impl io::BufRead) {
             (None, None) => {}
         }
     }
-    end(groups.into_iter().map(Pid::from_raw).collect());
+    stop_all(groups.into_iter().map(Pid::from_raw).collect());
 }
 
 /// Tells the supervisors to stop, then kills the process groups of those that do not.
 #[expect(clippy::disallowed_methods, reason = "the end of a process that is not our child")]
-fn end(mut supervisors: Vec<Pid>) {
+fn stop_all(mut supervisors: Vec<Pid>) {
     for supervisor in &supervisors {
         // An error means that the process has already ended.
-        let _ = kill(*supervisor, END);
+        let _ = kill(*supervisor, STOP_SIGNAL);
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + STOP_TIMEOUT;
     while !supervisors.is_empty() && Instant::now() < until {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
         supervisors.retain(|supervisor| killpg(*supervisor, None).is_ok());
     }
     for supervisor in supervisors {

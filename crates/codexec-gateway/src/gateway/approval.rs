@@ -23,7 +23,8 @@ pub enum ApproveError {
 impl Gateway {
     /// Returns the held definitions of a server, as far as they are known. Starts nothing.
     pub fn waiting(&self, server: &ServerName) -> Vec<Waiting> {
-        self.upstream(server).map_or_else(Vec::new, |upstream| upstream.shelf().trust().waiting())
+        self.upstream(server)
+            .map_or_else(Vec::new, |upstream| upstream.tool_cache().trust().waiting())
     }
 
     /// Returns the held definitions, and starts a server that was never seen. A server that was
@@ -31,16 +32,16 @@ impl Gateway {
     pub async fn waiting_now(&self, server: &ServerName) -> Result<Vec<Waiting>, ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
-        if upstream.shelf().trust().is_known() {
-            return Ok(upstream.shelf().trust().waiting());
+        if upstream.tool_cache().trust().is_known() {
+            return Ok(upstream.tool_cache().trust().waiting());
         }
         let unreachable = |err: UpstreamError| ApproveError::Unreachable {
             server: server.clone(),
             reason: err.to_string(),
         };
-        upstream.connected().await.map_err(unreachable)?;
+        upstream.connect().await.map_err(unreachable)?;
         let listing = upstream.listing().unwrap_or_default();
-        Ok(upstream.shelf().trust().waiting_of(&listing))
+        Ok(upstream.tool_cache().trust().waiting_of(&listing))
     }
 
     /// Approves these definitions exactly as they were shown. From then on, every change of this
@@ -53,9 +54,9 @@ impl Gateway {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
         let listing = upstream.listing().unwrap_or_default();
-        let approved = upstream.shelf().trust().approve(agreed, &listing).await;
+        let approved = upstream.tool_cache().trust().approve(agreed, &listing).await;
         approved.map_err(|source| ApproveError::Unwritable { server: server.clone(), source })?;
-        upstream.shelf().rejudge().await;
+        upstream.tool_cache().review_again().await;
         Ok(())
     }
 }

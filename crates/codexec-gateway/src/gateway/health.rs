@@ -1,6 +1,6 @@
 //! The state of servers, for people and for `health`.
 
-use crate::upstream::{CallCounts, Phase, State, Upstream, UpstreamError};
+use crate::upstream::{BreakerPhase, CallCounts, Upstream, UpstreamError, UpstreamState};
 
 /// The state of one server.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -68,13 +68,15 @@ impl ServerState {
     }
 }
 
-pub(super) fn health(upstream: &Upstream) -> ServerHealth {
+pub(super) fn server_health(upstream: &Upstream) -> ServerHealth {
     let (state, error, pid) = match upstream.state() {
-        State::Idle => (ServerState::Idle, None, None),
-        State::Starting => (ServerState::Starting, None, None),
-        State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
-        State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
-        State::Failed(failure) => {
+        UpstreamState::Idle => (ServerState::Idle, None, None),
+        UpstreamState::Starting => (ServerState::Starting, None, None),
+        UpstreamState::Ready(connection) if connection.is_closed() => {
+            (ServerState::Idle, None, None)
+        }
+        UpstreamState::Ready(connection) => (ServerState::Ready, None, connection.pid()),
+        UpstreamState::Failed(failure) => {
             let state = match failure.error {
                 UpstreamError::NeedsLogin { .. } => ServerState::NeedsLogin,
                 _ => ServerState::Failed,
@@ -83,20 +85,20 @@ pub(super) fn health(upstream: &Upstream) -> ServerHealth {
         }
     };
     let listing = upstream.listing();
-    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    let mut problems: Vec<String> = upstream.tool_cache().trust().problem().into_iter().collect();
     problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
-    let (phase, left) = upstream.phase();
+    let (phase, left) = upstream.breaker_phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
-        stale: upstream.shelf().is_stale(),
+        stale: upstream.tool_cache().is_stale(),
         error,
         breaker: match phase {
-            Phase::Closed { .. } => BreakerState::Closed,
-            Phase::Open { .. } => BreakerState::Open,
-            Phase::Probing => BreakerState::Probing,
+            BreakerPhase::Closed { .. } => BreakerState::Closed,
+            BreakerPhase::Open { .. } => BreakerState::Open,
+            BreakerPhase::Probing => BreakerState::Probing,
         },
         retry_s: left
             .map(|left| left.as_nanos().div_ceil(1_000_000_000).try_into().unwrap_or(u64::MAX)),

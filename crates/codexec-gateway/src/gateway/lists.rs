@@ -8,28 +8,30 @@ use tokio::{task::JoinHandle, time::Duration};
 use super::{Fleet, Gateway};
 use crate::{
     catalogue::Catalogue,
-    upstream::{Listing, Upstream},
+    upstream::{ToolListing, Upstream},
 };
 
 /// Threads that read saved lists; more would only compete for the disk.
 const READERS: usize = 2;
 /// The pause between two starts in the background.
-const BEHIND: Duration = Duration::from_millis(20);
+const START_PAUSE: Duration = Duration::from_millis(20);
 
-type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
+type StaleCatalogue = (Arc<Fleet>, Vec<Option<Arc<ToolListing>>>, Arc<Catalogue>);
 
 impl Gateway {
     /// Begins to start all servers and returns at once. Must be called inside a tokio runtime.
     pub fn warm(&self) {
         for upstream in &self.fleet().upstreams {
-            upstream.begin();
+            upstream.start_if_needed();
         }
     }
 
     /// Starts servers whose lists are already known, one after the other in the background:
     /// starting a process takes longer than an answer may.
-    pub(super) fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
-        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+    pub(super) fn start_in_background(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| {
+            upstream.needs_start() && !upstream.tool_cache().is_sufficient()
+        };
         let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
         if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
             return;
@@ -38,11 +40,11 @@ impl Gateway {
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             for upstream in due {
-                tokio::time::sleep(BEHIND).await;
+                tokio::time::sleep(START_PAUSE).await;
                 if inner.strong_count() == 0 {
                     return;
                 }
-                upstream.begin();
+                upstream.start_if_needed();
             }
             if let Some(inner) = inner.upgrade() {
                 inner.is_warming.store(false, Ordering::Release);
@@ -74,12 +76,12 @@ impl Gateway {
 
     /// Returns the current catalogue, rebuilt only if some list has changed.
     pub(super) async fn catalogue(&self) -> Arc<Catalogue> {
-        if let Ok(known) = self.known_catalogue() {
+        if let Ok(known) = self.current_catalogue() {
             return known;
         }
         // Concurrent callers wait for one build.
-        let _turn = self.inner.making.acquire().await;
-        let (fleet, listings, known) = match self.known_catalogue() {
+        let _permit = self.inner.catalogue_build.acquire().await;
+        let (fleet, listings, known) = match self.current_catalogue() {
             Ok(known) => return known,
             Err(outdated) => outdated,
         };
@@ -93,7 +95,7 @@ impl Gateway {
     }
 
     /// Returns the catalogue if it is current, or else what to build it from, and the old one.
-    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
+    fn current_catalogue(&self) -> Result<Arc<Catalogue>, StaleCatalogue> {
         let fleet = self.fleet();
         let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
         let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Gateway,
-    call::{shown, upstream_error},
+    call::{shorten, upstream_error},
 };
 use crate::{
     clean::{clean, cut},
@@ -18,33 +18,33 @@ use crate::{
 
 const PAGES: usize = 100;
 /// The limit for one server.
-const THINGS: usize = 5_000;
+const MAX_ITEMS: usize = 5_000;
 const URI_BYTES: usize = 8 << 10;
 /// The limit for descriptive texts.
 const TEXT_BYTES: usize = 16 << 10;
 
 /// An MCP list method, and the field of its result that holds the items.
 #[derive(Clone, Copy)]
-pub(super) struct List {
+pub(super) struct ListMethod {
     method: &'static str,
     key: &'static str,
 }
 
-pub(super) const RESOURCES: List = List { method: "resources/list", key: "resources" };
-pub(super) const TEMPLATES: List =
-    List { method: "resources/templates/list", key: "resourceTemplates" };
-pub(super) const PROMPTS: List = List { method: "prompts/list", key: "prompts" };
+pub(super) const RESOURCES: ListMethod = ListMethod { method: "resources/list", key: "resources" };
+pub(super) const TEMPLATES: ListMethod =
+    ListMethod { method: "resources/templates/list", key: "resourceTemplates" };
+pub(super) const PROMPTS: ListMethod = ListMethod { method: "prompts/list", key: "prompts" };
 
 impl Gateway {
     /// Lists the items of one server, or of all servers that answer. Each item names its server.
-    pub(super) async fn things(
+    pub(super) async fn list_items(
         &self,
-        list: List,
+        list: ListMethod,
         server: Option<String>,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
         let servers = match &server {
-            Some(server) => vec![self.server(server, allowed)?],
+            Some(server) => vec![self.resolve_server(server, allowed)?],
             None => {
                 let names = self.server_names().into_iter();
                 names.filter(|name| allowed.allows_server(name.as_str())).collect()
@@ -53,35 +53,41 @@ impl Gateway {
         let is_one = server.is_some();
         let lists = join_all(servers.iter().map(async |server| {
             if is_one {
-                return self.list_of(list, server).await;
+                return self.fetch_items(list, server).await;
             }
             // A request for all servers does not wait long for one.
             let patience = self.inner.shared.settings.catalogue_wait;
-            let found = tokio::time::timeout(patience, self.list_of(list, server)).await;
+            let found = tokio::time::timeout(patience, self.fetch_items(list, server)).await;
             found.unwrap_or_else(|_| {
-                let why = format!("server \"{server}\" does not answer yet; ask for its alone");
+                let why = format!(
+                    "server \"{server}\" has not answered yet; list its items alone to wait longer"
+                );
                 Err(CallError::new(CallCode::UpstreamError, why))
             })
         }))
         .await;
-        let mut things = Vec::new();
+        let mut items = Vec::new();
         let mut failed = None;
         for one in lists {
             match one {
-                Ok(found) => things.extend(found),
+                Ok(found) => items.extend(found),
                 Err(error) => failed = Some(error),
             }
         }
         match failed {
             // A failed server does not hide the items of the others.
-            Some(error) if things.is_empty() => Err(error),
-            Some(_) | None => self.bounded(&Value::Array(things)),
+            Some(error) if items.is_empty() => Err(error),
+            Some(_) | None => self.bounded(&Value::Array(items)),
         }
     }
 
-    async fn list_of(&self, list: List, server: &ServerName) -> Result<Vec<Value>, CallError> {
-        let upstream = self.readable(server).await?;
-        let mut things = Vec::new();
+    async fn fetch_items(
+        &self,
+        list: ListMethod,
+        server: &ServerName,
+    ) -> Result<Vec<Value>, CallError> {
+        let upstream = self.readable_upstream(server).await?;
+        let mut items = Vec::new();
         let mut cursors = HashSet::new();
         let mut params = json!({});
         for _ in 0..PAGES {
@@ -90,34 +96,34 @@ impl Gateway {
                 // Resources and prompts are optional for a server.
                 Err(UpstreamError::NoSuchMethod) => break,
                 // Items received before the failure are kept.
-                Err(_) if !things.is_empty() => break,
+                Err(_) if !items.is_empty() => break,
                 Err(error) => return Err(upstream_error(server, &error)),
             };
             let found = page.get(list.key).and_then(Value::as_array);
-            let room = THINGS - things.len();
-            let found = found.into_iter().flatten().filter_map(Value::as_object).take(room);
-            things.extend(found.map(|thing| described(server, thing)));
+            let left = MAX_ITEMS - items.len();
+            let found = found.into_iter().flatten().filter_map(Value::as_object).take(left);
+            items.extend(found.map(|item| describe_item(server, item)));
             match page.get("nextCursor").and_then(Value::as_str) {
-                Some(next) if things.len() < THINGS && cursors.insert(next.to_owned()) => {
+                Some(next) if items.len() < MAX_ITEMS && cursors.insert(next.to_owned()) => {
                     params = json!({ "cursor": next });
                 }
                 Some(_) | None => break,
             }
         }
-        Ok(things)
+        Ok(items)
     }
 
     /// Returns the server, unless all of its tools are held for approval.
-    async fn readable(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
-        let upstream = self.known(server)?;
+    async fn readable_upstream(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let upstream = self.require_upstream(server)?;
         if upstream.listing().is_none() {
-            let connected = upstream.connected().await;
+            let connected = upstream.connect().await;
             connected.map_err(|err| upstream_error(server, &err))?;
         }
         let listing = upstream.listing().unwrap_or_default();
         if listing.tools.is_empty() && listing.held_tools().next().is_some() {
             let message = format!(
-                "server \"{server}\" is in quarantine; the user can look at it and let it be used \
+                "server \"{server}\" is in quarantine; the user can review and approve it \
                  with `codexec servers approve {server}`"
             );
             return Err(CallError::new(CallCode::ToolQuarantined, message));
@@ -131,14 +137,14 @@ impl Gateway {
         uri: &str,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let server = self.server(server, allowed)?;
+        let server = self.resolve_server(server, allowed)?;
         if uri.is_empty() || uri.len() > URI_BYTES {
             let message = format!("a uri has 1 to {URI_BYTES} bytes; this one has {}", uri.len());
             return Err(CallError::new(CallCode::InvalidArgs, message));
         }
-        let what = format!("resource {:?}", shown(uri));
+        let what = format!("resource {:?}", shorten(uri));
         let result = self.ask(&server, "resources/read", json!({ "uri": uri }), &what).await?;
-        self.bounded(&contents(result))
+        self.bounded(&unwrap_contents(result))
     }
 
     pub(super) async fn prompt(
@@ -148,9 +154,9 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let server = self.server(server, allowed)?;
-        let params = json!({ "name": name, "arguments": self.arguments(args).await? });
-        let what = format!("prompt {:?}", shown(name));
+        let server = self.resolve_server(server, allowed)?;
+        let params = json!({ "name": name, "arguments": self.parse_arguments(args).await? });
+        let what = format!("prompt {:?}", shorten(name));
         let mut result = self.ask(&server, "prompts/get", params, &what).await?;
         if let Some(result) = result.as_object_mut() {
             result.remove("resultType");
@@ -166,28 +172,28 @@ impl Gateway {
         params: Value,
         what: &str,
     ) -> Result<Value, CallError> {
-        let upstream = self.readable(server).await?;
+        let upstream = self.readable_upstream(server).await?;
         let failed = |why: &str| {
             let message = format!("server \"{server}\", {what}: {why}");
             CallError::new(CallCode::UpstreamError, message)
         };
         let result = upstream.ask(method, params).await;
         let result = result.map_err(|error| match error {
-            UpstreamError::NoSuchMethod => failed("it has none"),
+            UpstreamError::NoSuchMethod => failed("the server does not support this"),
             other => failed(&other.to_string()),
         })?;
         match result.get("resultType").and_then(Value::as_str) {
             Some("complete") | None => Ok(result),
-            Some(_) => Err(failed("it wants to know something first, which is not supported")),
+            Some(_) => Err(failed("it asks for input first, which is not supported")),
         }
     }
 }
 
 /// Cleans an item's texts and adds its server.
-fn described(server: &ServerName, thing: &Map<String, Value>) -> Value {
+fn describe_item(server: &ServerName, item: &Map<String, Value>) -> Value {
     let mut out = Map::new();
     out.insert("server".to_owned(), server.as_str().into());
-    for (key, value) in thing {
+    for (key, value) in item {
         let mut value = value.clone();
         clean_texts(&mut value);
         if key != "server" {
@@ -207,7 +213,7 @@ fn clean_texts(value: &mut Value) {
 }
 
 /// Returns a single text as it is, or parsed if its type is JSON; anything else as its blocks.
-fn contents(mut result: Value) -> Value {
+fn unwrap_contents(mut result: Value) -> Value {
     let Some(Value::Array(mut blocks)) = result.get_mut("contents").map(Value::take) else {
         return result;
     };

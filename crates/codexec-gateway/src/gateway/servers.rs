@@ -3,33 +3,33 @@
 use codexec_types::{CallError, Json, ToolFilter, alias};
 use serde_json::{Map, Value, json};
 
-use super::{Gateway, health::health};
+use super::{Gateway, health::server_health};
 use crate::upstream::Upstream;
 
 /// The number of tools named to show what a server is for.
-const NAMED: usize = 8;
+const NAMED_TOOLS: usize = 8;
 
 impl Gateway {
     /// Returns what is known now. Starts no server and waits for none.
-    pub(super) fn servers(&self, allowed: &ToolFilter) -> Result<Json, CallError> {
+    pub(super) fn list_servers(&self, allowed: &ToolFilter) -> Result<Json, CallError> {
         let fleet = self.fleet();
         let seen = fleet.upstreams.iter().filter(|up| allowed.allows_server(up.name().as_str()));
-        let servers = seen.map(|upstream| about(upstream, allowed)).collect();
+        let servers = seen.map(|upstream| describe_server(upstream, allowed)).collect();
         self.bounded(&Value::Array(servers))
     }
 }
 
-fn about(upstream: &Upstream, allowed: &ToolFilter) -> Value {
+fn describe_server(upstream: &Upstream, allowed: &ToolFilter) -> Value {
     let name = upstream.name().as_str();
     let mut about = Map::new();
     about.insert("name".to_owned(), name.into());
     about.insert("alias".to_owned(), alias(name).into());
-    about.insert("state".to_owned(), health(upstream).state.name().into());
+    about.insert("state".to_owned(), server_health(upstream).state.name().into());
     if let Some(listing) = upstream.listing() {
         let tools = listing.tools.iter().map(|tool| tool.name.as_str());
         let tools: Vec<&str> = tools.filter(|tool| allowed.check(name, tool).is_ok()).collect();
-        let more = if tools.len() > NAMED { ", .." } else { "" };
-        let named = tools.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if tools.len() > NAMED_TOOLS { ", .." } else { "" };
+        let named = tools.iter().take(NAMED_TOOLS).copied().collect::<Vec<_>>().join(", ");
         if !named.is_empty() {
             about.insert("description".to_owned(), json!(format!("{named}{more}")));
         }

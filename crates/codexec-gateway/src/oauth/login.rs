@@ -261,7 +261,7 @@ async fn client(
         if !is_document || can_read {
             let mut client = OAuthClientConfig::new(id, place);
             if let Some(secret) = oauth.client_secret.as_ref().filter(|_| !is_document) {
-                let secret = secret.value(settings).await;
+                let secret = secret.resolve(settings).await;
                 let secret = secret.map_err(|error| LoginError::Secret(error.to_string()))?;
                 client = client.with_client_secret(secret);
             }

@@ -75,7 +75,7 @@ fn txt_3_no_value_is_kept_and_nothing_is_without_end() {
     for n in 0..2_000 {
         observed.look(&server(), &tool, &json!({format!("f{n}"): 1}));
     }
-    assert_eq!(tool.looked_at.load(Ordering::Relaxed), LOOKS);
+    assert_eq!(tool.recorded_results.load(Ordering::Relaxed), LOOKS);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_file_that_is_wrong_is_none() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path().to_path_buf();
     let tool = tool("t", "");
-    let definition = tool.definition();
+    let definition = tool.definition_hash();
     let hidden = json!({"t": {"definition": definition, "seen": {"object": {"times": 1,
         "fields": {"a\u{202e}": {"times": 1, "seen": {"kinds": ["string"]}}}}}}});
     std::fs::create_dir(home.join("observed")).expect("made");

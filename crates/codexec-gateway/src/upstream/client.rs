@@ -14,28 +14,28 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-use super::{connection::News, progress::Progress};
+use super::{connection::ServerEvents, progress::CallProgress};
 
 /// A client that makes calls, and forwards questions to the caller. It declares neither sampling
 /// nor roots: both are deprecated, and the client behind us may not support them.
-pub(super) struct Client {
-    pub(super) news: News,
+pub(super) struct UpstreamClient {
+    pub(super) server_events: ServerEvents,
 }
 
-impl Client {
+impl UpstreamClient {
     async fn ask(&self, params: Value, context: &RequestContext<RoleClient>) -> Value {
         let params = match params {
             Value::Object(params) => params,
             _ => Map::new(),
         };
         tokio::select! {
-            answer = self.news.callers.ask(params) => answer,
-            () = context.ct.cancelled() => crate::caller::cancelled(),
+            answer = self.server_events.callers.ask(params) => answer,
+            () = context.ct.cancelled() => crate::caller::cancel_result(),
         }
     }
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for UpstreamClient {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("codexec", env!("CARGO_PKG_VERSION"));
         let elicitation = ElicitationCapability::new()
@@ -48,17 +48,17 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.changes.heard();
+        self.server_events.changes.record();
     }
 
     async fn on_progress(
         &self,
-        told: ProgressNotificationParam,
+        params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
-        let progress = Progress::new(told.progress, told.total, told.message.as_deref());
-        self.news.progress.tell(token, progress);
+        let ProgressToken(NumberOrString::Number(token)) = params.progress_token else { return };
+        let progress = CallProgress::new(params.progress, params.total, params.message.as_deref());
+        self.server_events.progress.notify(token, progress);
     }
 
     async fn create_elicitation(

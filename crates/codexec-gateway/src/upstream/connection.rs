@@ -21,13 +21,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
-    callers::{Callers, Waiting},
-    changes::Changes,
-    lane::Lane,
-    outbox::SendError,
-    process::{Leash, Life},
-    progress::{Listeners, Listening, OnProgress},
-    remote::Troubles,
+    call_pipe::CallPipe,
+    callers::{CallerGuard, Callers},
+    list_changes::ListChanges,
+    process::{ProcessGuard, ServerProcess},
+    progress::{OnProgress, ProgressListeners, ProgressSubscription},
+    remote::RequestFailures,
+    stdin_writer::SendError,
 };
 use crate::{Caller, clean::cut};
 
@@ -35,34 +35,34 @@ use crate::{Caller, clean::cut};
 const VERSION_BYTES: usize = 500;
 
 /// How long a remote server gets to close its session.
-const GOODBYE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection to a server. Dropping it kills a server that is our process.
 pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
-    wire: Wire,
+    transport: ServerTransport,
     /// True if the protocol version needs more metadata per request than [`CallPipe`] sends.
     is_modern: bool,
     /// Cancelled when the server will send nothing more.
-    gone: CancellationToken,
-    news: News,
+    closed: CancellationToken,
+    server_events: ServerEvents,
 }
 
 /// Receivers for messages that a server sends by itself.
 #[derive(Clone, Default)]
-pub(super) struct News {
+pub(super) struct ServerEvents {
     /// Its list of tools has changed.
-    pub(super) changes: Arc<Changes>,
+    pub(super) changes: Arc<ListChanges>,
     /// Progress of calls.
-    pub(super) progress: Arc<Listeners>,
+    pub(super) progress: Arc<ProgressListeners>,
     /// Callers that can answer its questions.
     pub(super) callers: Arc<Callers>,
 }
 
 /// Time limits for an answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct CallTimeouts {
     /// Without any progress.
     pub(super) idle: Duration,
     /// In total, whatever progress arrives.
@@ -70,18 +70,18 @@ pub(super) struct Patience {
 }
 
 /// The transport of a connection.
-pub(super) enum Wire {
-    Process(Leash, Arc<Lane>),
-    Remote(Arc<Troubles>),
+pub(super) enum ServerTransport {
+    Process(ProcessGuard, Arc<CallPipe>),
+    Remote(Arc<RequestFailures>),
 }
 
 impl Connection {
     /// `closed` is cancelled when nothing more will arrive.
     pub(super) fn new<S: Service<RoleClient>>(
         service: RunningService<RoleClient, S>,
-        wire: Wire,
-        gone: CancellationToken,
-        news: News,
+        transport: ServerTransport,
+        closed: CancellationToken,
+        server_events: ServerEvents,
     ) -> Connection {
         let peer = service.peer().clone();
         let token = service.cancellation_token();
@@ -91,18 +91,18 @@ impl Connection {
         let is_modern = peer
             .peer_info()
             .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
-        Connection { peer, service, wire, is_modern, gone, news }
+        Connection { peer, service, transport, is_modern, closed, server_events }
     }
 
     /// Returns `None` if the server is not our process.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.life().map(Life::pid)
+        self.process().map(ServerProcess::pid)
     }
 
-    fn life(&self) -> Option<&Life> {
-        match &self.wire {
-            Wire::Process(leash, _) => Some(&leash.0),
-            Wire::Remote(_) => None,
+    fn process(&self) -> Option<&ServerProcess> {
+        match &self.transport {
+            ServerTransport::Process(guard, _) => Some(&guard.0),
+            ServerTransport::Remote(_) => None,
         }
     }
 
@@ -113,41 +113,41 @@ impl Connection {
         Some(cut(&format!("{} {}", info.name, info.version), VERSION_BYTES))
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.is_cancelled()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
     }
 
-    pub(super) async fn gone(&self) {
-        self.gone.cancelled().await;
+    pub(super) async fn wait_closed(&self) {
+        self.closed.cancelled().await;
     }
 
-    pub(super) fn changes(&self) -> &Changes {
-        &self.news.changes
+    pub(super) fn changes(&self) -> &ListChanges {
+        &self.server_events.changes
     }
 
     /// Calls a tool and returns its raw result. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
-        patience: Patience,
+        timeouts: CallTimeouts,
         on_progress: Option<OnProgress>,
-        waiting: Option<&Waiting<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Result<Value, UpstreamError> {
         // A second round, which carries answers to the server's questions.
         let is_answer = params.request_state.is_some() || params.input_responses.is_some();
-        let lane = match &self.wire {
-            Wire::Process(_, lane) if !self.is_modern && !is_answer => lane,
-            Wire::Process(..) | Wire::Remote(_) => {
+        let call_pipe = match &self.transport {
+            ServerTransport::Process(_, call_pipe) if !self.is_modern && !is_answer => call_pipe,
+            ServerTransport::Process(..) | ServerTransport::Remote(_) => {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-                return self.ask(request, patience, on_progress, waiting).await;
+                return self.ask(request, timeouts, on_progress, caller_guard).await;
             }
         };
-        let mut call = lane.call();
+        let mut call = call_pipe.begin_call();
         let begun = Instant::now();
-        let listening = self.news.progress.listen(call.id, on_progress);
+        let subscription = self.server_events.progress.subscribe(call.id, on_progress);
         match call.send(&params.name, params.arguments.as_ref()) {
             Ok(()) => {}
-            Err(SendError::Closed) => return Err(self.ended().await),
+            Err(SendError::Closed) => return Err(self.end_error().await),
             Err(SendError::Backlog) => return Err(UpstreamError::Backlog),
             Err(err @ SendError::Unwritable(_)) => {
                 return Err(UpstreamError::Unreachable(err.to_string()));
@@ -158,13 +158,13 @@ impl Connection {
         let answer = tokio::select! {
             biased;
             answer = call.answer() => answer,
-            () = self.gone.cancelled() => None,
-            limit = patience.over(begun, Some(&listening), waiting) => {
+            () = self.closed.cancelled() => None,
+            limit = timeouts.wait_until_exceeded(begun, Some(&subscription), caller_guard) => {
                 return Err(UpstreamError::Timeout(limit));
             }
         };
-        let Some(answer) = answer else { return Err(self.ended().await) };
-        answer.map_err(|error| refusal(error.code, &error.message))
+        let Some(answer) = answer else { return Err(self.end_error().await) };
+        answer.map_err(|error| reply_error(error.code, &error.message))
     }
 
     /// Sends a request and returns its raw result. Dropping the future cancels it.
@@ -173,7 +173,7 @@ impl Connection {
         request: ClientRequest,
         limit: Duration,
     ) -> Result<Value, UpstreamError> {
-        self.ask(request, Patience { idle: limit, total: limit }, None, None).await
+        self.ask(request, CallTimeouts { idle: limit, total: limit }, None, None).await
     }
 
     /// Sends a request whose timeout restarts at every progress notification and is paused during
@@ -181,55 +181,61 @@ impl Connection {
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
-        patience: Patience,
+        timeouts: CallTimeouts,
         on_progress: Option<OnProgress>,
-        waiting: Option<&Waiting<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Result<Value, UpstreamError> {
         let begun = Instant::now();
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
-        let mut handle = match timeout_at(begun + patience.idle, sent).await {
+        let mut handle = match timeout_at(begun + timeouts.idle, sent).await {
             Ok(Ok(handle)) => handle,
-            Ok(Err(_)) => return Err(self.ended().await),
-            Err(_) => return Err(UpstreamError::Timeout(patience.idle)),
+            Ok(Err(_)) => return Err(self.end_error().await),
+            Err(_) => return Err(UpstreamError::Timeout(timeouts.idle)),
         };
         let id = handle.id.clone();
-        let mut pending = Pending { peer: &self.peer, id: Some(id.clone()) };
-        let listening = self.listen(&handle, on_progress);
+        let mut pending = PendingRequest { peer: &self.peer, id: Some(id.clone()) };
+        let subscription = self.subscribe_progress(&handle, on_progress);
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.ok(),
-            () = self.gone.cancelled() => None,
-            limit = patience.over(begun, listening.as_ref(), waiting) => {
+            () = self.closed.cancelled() => None,
+            limit = timeouts.wait_until_exceeded(begun, subscription.as_ref(), caller_guard) => {
                 return Err(UpstreamError::Timeout(limit));
             }
         };
         pending.id = None;
-        if let Some(trouble) = self.trouble(&id) {
-            return Err(trouble);
+        if let Some(failure) = self.request_failure(&id) {
+            return Err(failure);
         }
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Some(Err(ServiceError::McpError(error))) => Err(refusal(error.code, &error.message)),
+            Some(Err(ServiceError::McpError(error))) => {
+                Err(reply_error(error.code, &error.message))
+            }
             Some(Err(ServiceError::TransportSend(error))) => {
                 Err(UpstreamError::Unreachable(error.error.to_string()))
             }
-            Some(Ok(_) | Err(_)) | None => Err(self.ended().await),
+            Some(Ok(_) | Err(_)) | None => Err(self.end_error().await),
         }
     }
 
     /// Lets the server ask this caller questions until the guard is dropped.
-    pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Option<Waiting<'_>> {
-        caller.can_answer().then(|| self.news.callers.enter(server, caller))
+    pub(super) fn register_caller(
+        &self,
+        server: &ServerName,
+        caller: &Caller,
+    ) -> Option<CallerGuard<'_>> {
+        caller.can_answer().then(|| self.server_events.callers.register(server, caller))
     }
 
-    fn listen(
+    fn subscribe_progress(
         &self,
         handle: &RequestHandle<RoleClient>,
         on_progress: Option<OnProgress>,
-    ) -> Option<Listening<'_>> {
+    ) -> Option<ProgressSubscription<'_>> {
         match handle.progress_token {
             ProgressToken(NumberOrString::Number(token)) => {
-                Some(self.news.progress.listen(token, on_progress))
+                Some(self.server_events.progress.subscribe(token, on_progress))
             }
             ProgressToken(NumberOrString::String(_)) => None,
         }
@@ -241,26 +247,28 @@ impl Connection {
         if let Some(token) = token {
             token.cancel();
         }
-        match &self.wire {
-            Wire::Process(leash, _) => leash.0.end().await,
+        match &self.transport {
+            ServerTransport::Process(guard, _) => guard.0.stop().await,
             // The session is closed before the connection.
-            Wire::Remote(_) => {
-                let _ = timeout(GOODBYE, self.gone()).await;
+            ServerTransport::Remote(_) => {
+                let _ = timeout(CLOSE_TIMEOUT, self.wait_closed()).await;
             }
         }
     }
 
     pub(super) fn kill(&self) {
-        match &self.wire {
-            Wire::Process(leash, _) => leash.0.kill(),
-            Wire::Remote(_) => self.gone.cancel(),
+        match &self.transport {
+            ServerTransport::Process(guard, _) => guard.0.kill(),
+            ServerTransport::Remote(_) => self.closed.cancel(),
         }
     }
 
-    pub(super) async fn ended(&self) -> UpstreamError {
-        match &self.wire {
-            Wire::Process(leash, _) => UpstreamError::Ended(leash.0.epitaph().await),
-            Wire::Remote(troubles) => match troubles.why_ended() {
+    pub(super) async fn end_error(&self) -> UpstreamError {
+        match &self.transport {
+            ServerTransport::Process(guard, _) => {
+                UpstreamError::Ended(guard.0.describe_end().await)
+            }
+            ServerTransport::Remote(failures) => match failures.end_reason() {
                 Some(UpstreamError::Start(why)) => UpstreamError::Ended(why),
                 Some(error) => error,
                 None => UpstreamError::Ended("the connection was closed".to_owned()),
@@ -269,28 +277,28 @@ impl Connection {
     }
 
     /// Returns why a remote request failed, if the JSON-RPC error cannot say it.
-    fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
-        match (&self.wire, request) {
-            (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
-            (Wire::Remote(_) | Wire::Process(..), _) => None,
+    fn request_failure(&self, request: &RequestId) -> Option<UpstreamError> {
+        match (&self.transport, request) {
+            (ServerTransport::Remote(failures), RequestId::Number(id)) => failures.take(*id),
+            (ServerTransport::Remote(_) | ServerTransport::Process(..), _) => None,
         }
     }
 }
 
-impl Patience {
+impl CallTimeouts {
     /// Returns the limit that was reached. Progress causes no wakeup: it is checked when the time
     /// would be over.
-    async fn over(
+    async fn wait_until_exceeded(
         self,
         begun: Instant,
-        listening: Option<&Listening<'_>>,
-        waiting: Option<&Waiting<'_>>,
+        subscription: Option<&ProgressSubscription<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Duration {
         loop {
-            let stood = waiting.map(Waiting::stood).unwrap_or_default();
-            let end = begun + self.total + stood;
-            let last = listening.map_or(begun, Listening::last);
-            let until = (last + self.idle + stood).min(end);
+            let paused = caller_guard.map(CallerGuard::paused_for).unwrap_or_default();
+            let end = begun + self.total + paused;
+            let last = subscription.map_or(begun, ProgressSubscription::last);
+            let until = (last + self.idle + paused).min(end);
             if until <= Instant::now() {
                 return if until == end { self.total } else { self.idle };
             }
@@ -299,7 +307,7 @@ impl Patience {
     }
 }
 
-fn refusal(code: ErrorCode, message: &str) -> UpstreamError {
+fn reply_error(code: ErrorCode, message: &str) -> UpstreamError {
     if code == ErrorCode::METHOD_NOT_FOUND {
         UpstreamError::NoSuchMethod
     } else {
@@ -308,12 +316,12 @@ fn refusal(code: ErrorCode, message: &str) -> UpstreamError {
 }
 
 /// A sent request; dropping it without an answer cancels the request.
-struct Pending<'a> {
+struct PendingRequest<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
         else {

@@ -20,7 +20,7 @@ const BOUNDS_US: [u64; 16] = [
 const BUCKETS: usize = BOUNDS_US.len() + 1;
 
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct CallCounters {
     calls: AtomicU64,
     failures: AtomicU64,
     timeouts: AtomicU64,
@@ -58,20 +58,20 @@ pub struct Latency {
     pub buckets: Vec<(Option<Duration>, u64)>,
 }
 
-impl Counts {
-    pub(super) fn started(&self) {
+impl CallCounters {
+    pub(super) fn count_start(&self) {
         self.starts.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn sent(&self) {
+    pub(super) fn count_call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn count_refusal(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn answered(&self, took: Duration) {
+    pub(super) fn count_answer(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let at = BOUNDS_US.partition_point(|bound| *bound < us);
         self.total_us.fetch_add(us, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn failed(&self, error: &UpstreamError) {
+    pub(super) fn count_failure(&self, error: &UpstreamError) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if matches!(error, UpstreamError::Timeout(_)) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Counts {
     }
 
     /// `in_flight` and `waiting` come from the gate.
-    pub(super) fn now(&self) -> CallCounts {
+    pub(super) fn snapshot(&self) -> CallCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CallCounts {
             calls: read(&self.calls),
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn percentiles_are_exact_to_their_bucket() {
-        let counts = Counts::default();
+        let counts = CallCounters::default();
         assert_eq!(counts.latency().percentile(50), None);
         assert_eq!(counts.latency().mean(), Duration::ZERO);
         for us in [100, 200, 300, 400, 4_000] {
-            counts.answered(Duration::from_micros(us));
+            counts.count_answer(Duration::from_micros(us));
         }
         let latency = counts.latency();
         assert_eq!((latency.count, latency.mean()), (5, Duration::from_micros(1_000)));
@@ -161,16 +161,16 @@ mod tests {
         assert_eq!(percentile(50), Duration::from_micros(375));
         assert_eq!(percentile(80), Duration::from_micros(500));
         assert_eq!(percentile(95), Duration::from_micros(5_000));
-        counts.answered(Duration::from_secs(100));
+        counts.count_answer(Duration::from_secs(100));
         assert_eq!(counts.latency().percentile(100), Some(Duration::from_secs(60)));
     }
 
     #[test]
     fn failures_are_counted_by_kind() {
-        let counts = Counts::default();
-        counts.failed(&UpstreamError::Timeout(Duration::from_secs(1)));
-        counts.failed(&UpstreamError::Ended("exit status: 3".to_owned()));
-        let now = counts.now();
+        let counts = CallCounters::default();
+        counts.count_failure(&UpstreamError::Timeout(Duration::from_secs(1)));
+        counts.count_failure(&UpstreamError::Ended("exit status: 3".to_owned()));
+        let now = counts.snapshot();
         assert_eq!((now.failures, now.timeouts), (2, 1));
         assert_eq!(now.last_error.as_deref(), Some("it ended (exit status: 3)"));
     }

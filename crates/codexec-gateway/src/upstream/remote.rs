@@ -6,22 +6,22 @@
 //! learns its headers from typed lists, drops what it cannot type, and has sessions, retries and
 //! queues of its own that our limits do not reach.
 
-mod books;
-mod event;
 mod exchange;
 mod headers;
 mod http;
+mod http_error;
 mod link;
-mod listen;
+mod mirrored_arguments;
+mod notifications;
 mod open;
 mod outgoing;
-mod params;
-mod refusal;
+mod request_failures;
 mod sse;
-mod troubles;
+mod sse_parser;
+mod state;
 
 pub(super) use open::open;
-pub(super) use troubles::Troubles;
+pub(super) use request_failures::RequestFailures;
 
 #[cfg(test)]
 mod tests;

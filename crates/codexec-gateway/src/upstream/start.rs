@@ -4,7 +4,7 @@
 //! THREAT[CFG-8]: a server runs outside of the sandbox, so no part of its start may come from a
 //! directory that guests can write, unless the user has named that part in the settings.
 
-mod own_files;
+mod code_files;
 mod working_dir;
 
 use std::{
@@ -67,7 +67,7 @@ pub(crate) enum StartRefusal {
 }
 
 /// A plan under construction.
-struct Planner<'a> {
+struct StartPlanner<'a> {
     config: &'a StdioConfig,
     settings: &'a Settings,
     plan: StartPlan,
@@ -83,22 +83,22 @@ pub(crate) fn plan(
     let cwd = config.cwd.as_deref().or(home).unwrap_or(Path::new("/")).to_owned();
     let env = settings.env.iter().chain(env).cloned().collect();
     let plan = StartPlan { program: PathBuf::new(), args: config.args.clone(), env, cwd };
-    let mut planner = Planner { config, settings, plan };
+    let mut planner = StartPlanner { config, settings, plan };
     planner.find_program()?;
     if !planner.plan.cwd.is_dir() {
         return Err(StartRefusal::NoDirectory(planner.plan.cwd));
     }
-    planner.check(&planner.plan.program)?;
-    for file in planner.own_files() {
-        planner.check(&file)?;
+    planner.check_path(&planner.plan.program)?;
+    for file in planner.code_files() {
+        planner.check_path(&file)?;
     }
     planner.check_variables()?;
     planner.clean_path();
-    planner.keep_from_working_dir()?;
+    planner.isolate_from_working_dir()?;
     Ok(planner.plan)
 }
 
-impl Planner<'_> {
+impl StartPlanner<'_> {
     /// Finds the program on the entry's PATH. A guest-writable folder there is not silently
     /// skipped: a different program than the user's would run.
     fn find_program(&mut self) -> Result<(), StartRefusal> {
@@ -114,7 +114,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn check(&self, path: &Path) -> Result<(), StartRefusal> {
+    fn check_path(&self, path: &Path) -> Result<(), StartRefusal> {
         match self.guest_directory(path) {
             None => Ok(()),
             Some(directory) => {
@@ -136,7 +136,7 @@ impl Planner<'_> {
             for part in value.split([':', ' ', '=', ',']) {
                 // An empty part of a list of folders is the working directory.
                 if part.starts_with(['/', '.']) || is_list {
-                    self.check(&self.plan.cwd.join(part))?;
+                    self.check_path(&self.plan.cwd.join(part))?;
                 }
             }
         }

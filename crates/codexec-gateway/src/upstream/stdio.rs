@@ -20,12 +20,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::News,
-    incoming::{InFlight, Message, Parsed, parse, read_parsed, too_long},
-    lane::Lane,
-    outbox::{Outbox, SendError},
-    process::Life,
-    theirs::Theirs,
+    call_pipe::CallPipe,
+    connection::ServerEvents,
+    incoming::{InFlight, Message, ParsedLine, fail_oversized_line, parse_line, read_parsed_line},
+    process::ServerProcess,
+    server_messages::ServerMessages,
+    stdin_writer::{SendError, StdinWriter},
 };
 
 /// The limits on junk before the server is killed.
@@ -37,55 +37,55 @@ const LONG_BYTES: usize = 64 << 10;
 /// The time limit for reading the rest of an ended process's output.
 const LAST_READ: Duration = Duration::from_millis(50);
 
-pub(super) struct Stdio {
-    life: Arc<Life>,
-    outbox: Arc<Outbox>,
+pub(super) struct StdioTransport {
+    process: Arc<ServerProcess>,
+    stdin: Arc<StdinWriter>,
     stdout: ChildStdout,
     chunk: Vec<u8>,
     lines: LineBuffer,
     line_bytes: usize,
     ready: VecDeque<Message>,
     /// A long line being parsed. Later lines wait for it.
-    parsing: Option<JoinHandle<(Vec<u8>, Parsed)>>,
+    parsing: Option<JoinHandle<(Vec<u8>, ParsedLine)>>,
     in_flight: InFlight,
     junk_lines: u32,
     junk_bytes: u64,
-    gone: CancellationToken,
+    closed: CancellationToken,
 }
 
-impl Stdio {
+impl StdioTransport {
     /// `closed` is cancelled when the server will send nothing more and everything was delivered.
     pub(super) fn new(
-        (lane, stdout): (&Lane, ChildStdout),
-        life: Arc<Life>,
+        (call_pipe, stdout): (&CallPipe, ChildStdout),
+        process: Arc<ServerProcess>,
         line_bytes: usize,
-        gone: CancellationToken,
-        news: News,
-    ) -> Stdio {
-        Stdio {
-            life,
-            outbox: lane.outbox.clone(),
+        closed: CancellationToken,
+        server_events: ServerEvents,
+    ) -> StdioTransport {
+        StdioTransport {
+            process,
+            stdin: call_pipe.stdin.clone(),
             stdout,
             chunk: vec![0; READ_BYTES],
             lines: LineBuffer::new(line_bytes),
             line_bytes,
             ready: VecDeque::new(),
             parsing: None,
-            in_flight: InFlight::new(lane.waiting.clone(), Theirs::new(news)),
+            in_flight: InFlight::new(call_pipe.pending.clone(), ServerMessages::new(server_events)),
             junk_lines: 0,
             junk_bytes: 0,
-            gone,
+            closed,
         }
     }
 
     fn enqueue(&mut self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), SendError> {
-        self.outbox.send(item)?;
-        self.note(item);
+        self.stdin.send(item)?;
+        self.track(item);
         Ok(())
     }
 
     /// Tracks requests in flight.
-    fn note(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
+    fn track(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
         match item {
             JsonRpcMessage::Request(request) => {
                 let NumberOrString::Number(id) = request.id else { return };
@@ -102,63 +102,67 @@ impl Stdio {
                     self.in_flight.ids.remove(id);
                 }
             }
-            JsonRpcMessage::Response(response) => self.answered(&response.id),
+            JsonRpcMessage::Response(response) => self.mark_answered(&response.id),
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.answered(id);
+                    self.mark_answered(id);
                 }
             }
         }
     }
 
-    fn answered(&mut self, id: &NumberOrString) {
+    fn mark_answered(&mut self, id: &NumberOrString) {
         let id = serde_json::to_string(id).unwrap_or_default();
-        self.in_flight.theirs.answered(&id);
+        self.in_flight.server_messages.mark_answered(&id);
     }
 
     /// Converts received lines to messages, up to a line that takes long to parse. Returns false if
     /// there was too much junk.
-    fn take_lines(&mut self) -> bool {
-        self.in_flight.theirs.refresh();
+    fn process_lines(&mut self) -> bool {
+        self.in_flight.server_messages.reset_limits();
         while self.parsing.is_none()
             && let Some(line) = self.lines.next_line()
         {
             match line {
                 Line::Whole(line) if line.len() > LONG_BYTES => {
                     self.parsing = Some(spawn_blocking(move || {
-                        let parsed = parse(&line);
+                        let parsed = parse_line(&line);
                         (line, parsed)
                     }));
                 }
                 Line::Whole(line) => {
-                    let parsed = parse(&line);
-                    self.take_line(&line, parsed);
+                    let parsed = parse_line(&line);
+                    self.process_line(&line, parsed);
                 }
                 // An oversized line fails its own call, not the server.
                 Line::TooLong { head } => {
-                    self.junk(self.line_bytes);
-                    self.ready.extend(too_long(&head, self.line_bytes, &mut self.in_flight));
+                    self.count_junk(self.line_bytes);
+                    self.ready.extend(fail_oversized_line(
+                        &head,
+                        self.line_bytes,
+                        &mut self.in_flight,
+                    ));
                 }
             }
         }
-        for reply in self.in_flight.theirs.replies() {
-            self.outbox.offer(&reply);
+        for reply in self.in_flight.server_messages.take_replies() {
+            self.stdin.offer(&reply);
         }
-        let is_bearable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
-        if !is_bearable {
-            self.life.condemn("its output is not MCP");
+        let is_tolerable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
+        if !is_tolerable {
+            self.process.kill_because("its output is not MCP");
         }
-        is_bearable
+        is_tolerable
     }
 
-    fn take_line(&mut self, line: &[u8], parsed: Parsed) {
-        match read_parsed(line, parsed, &mut self.in_flight) {
+    fn process_line(&mut self, line: &[u8], parsed: ParsedLine) {
+        match read_parsed_line(line, parsed, &mut self.in_flight) {
             Some(messages) => {
                 self.junk_lines = 0;
                 self.junk_bytes = 0;
                 self.ready.extend(messages);
             }
-            None => self.junk(line.len()),
+            None => self.count_junk(line.len()),
         }
     }
 
@@ -168,18 +172,18 @@ impl Stdio {
         let parsed = parsing.await;
         self.parsing = None;
         if let Ok((line, parsed)) = parsed {
-            self.take_line(&line, parsed);
+            self.process_line(&line, parsed);
         }
     }
 
-    fn junk(&mut self, bytes: usize) {
+    fn count_junk(&mut self, bytes: usize) {
         self.junk_lines += 1;
         self.junk_bytes += bytes as u64;
-        tracing::debug!(pid = self.life.pid(), bytes, "skipped a line that is not a message");
+        tracing::debug!(pid = self.process.pid(), bytes, "skipped a line that is not a message");
     }
 }
 
-impl Transport<RoleClient> for Stdio {
+impl Transport<RoleClient> for StdioTransport {
     type Error = SendError;
 
     fn send(
@@ -197,8 +201,8 @@ impl Transport<RoleClient> for Stdio {
             }
             if self.parsing.is_some() {
                 self.finish_line().await;
-                if !self.take_lines() {
-                    self.gone.cancel();
+                if !self.process_lines() {
+                    self.closed.cancel();
                     return None;
                 }
                 continue;
@@ -208,7 +212,7 @@ impl Transport<RoleClient> for Stdio {
                 read = self.stdout.read(&mut self.chunk) => read,
                 // A descendant may still hold the pipe, but the server's own output is already in
                 // it.
-                () = self.life.over() => {
+                () = self.process.wait_ended() => {
                     timeout(LAST_READ, self.stdout.read(&mut self.chunk)).await.unwrap_or(Ok(0))
                 }
             };
@@ -216,26 +220,26 @@ impl Transport<RoleClient> for Stdio {
                 Ok(0) | Err(_) => false,
                 Ok(length) => {
                     self.lines.push(self.chunk.get(..length).unwrap_or_default());
-                    self.take_lines()
+                    self.process_lines()
                 }
             };
             if !goes_on {
-                self.gone.cancel();
+                self.closed.cancel();
                 return None;
             }
         }
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
-        self.outbox.close();
-        self.gone.cancel();
+        self.stdin.close();
+        self.closed.cancel();
         std::future::ready(Ok(()))
     }
 }
 
-impl Drop for Stdio {
+impl Drop for StdioTransport {
     fn drop(&mut self) {
-        self.outbox.close();
-        self.gone.cancel();
+        self.stdin.close();
+        self.closed.cancel();
     }
 }

@@ -7,7 +7,7 @@ use rmcp::{
 use serde_json::Value;
 
 /// A message to send.
-pub(super) struct Outgoing {
+pub(super) struct OutgoingMessage {
     /// `None`: no answer is expected.
     pub(super) id: Option<i64>,
     pub(super) method: String,
@@ -17,11 +17,11 @@ pub(super) struct Outgoing {
     pub(super) is_modern: bool,
 }
 
-impl Outgoing {
+impl OutgoingMessage {
     /// Creates a message without the headers of newer protocol versions.
-    pub(super) fn new(message: &Value, id: Option<i64>) -> Outgoing {
+    pub(super) fn new(message: &Value, id: Option<i64>) -> OutgoingMessage {
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-        Outgoing {
+        OutgoingMessage {
             id,
             method: method.to_owned(),
             body: serde_json::to_vec(message).unwrap_or_default(),

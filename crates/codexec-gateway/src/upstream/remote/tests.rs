@@ -1,8 +1,8 @@
 //! Tests against a real local server that misbehaves on command: `tests/scripted_http.py`.
 
 mod bad_answers;
+mod connections;
 mod logins;
-mod roads;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -21,13 +21,13 @@ use crate::{
 };
 
 /// A scripted server, killed with the test.
-struct Scripted {
+struct ScriptedHttpServer {
     child: Child,
     port: u16,
 }
 
-impl Scripted {
-    fn start(plan: &Value) -> Scripted {
+impl ScriptedHttpServer {
+    fn start(plan: &Value) -> ScriptedHttpServer {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted_http.py");
         #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
         let mut command = Command::new("python3");
@@ -37,7 +37,7 @@ impl Scripted {
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
-        Scripted { child, port: line.trim().parse().expect("a port") }
+        ScriptedHttpServer { child, port: line.trim().parse().expect("a port") }
     }
 
     fn url(&self) -> String {
@@ -58,7 +58,7 @@ impl Scripted {
     }
 }
 
-impl Drop for Scripted {
+impl Drop for ScriptedHttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

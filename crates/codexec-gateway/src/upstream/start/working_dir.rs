@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Planner, StartRefusal};
+use super::{StartPlanner, StartRefusal};
 use crate::config::{is_interpreter, program_name};
 
 /// Programs that run code from their working directory, without an option to prevent it.
@@ -22,10 +22,10 @@ const NODE_OPTIONS: [&str; 7] = [
     "--require",
 ];
 
-impl Planner<'_> {
+impl StartPlanner<'_> {
     /// THREAT[CFG-7]: keeps Python and Node from importing from a working directory that guests can
     /// write, and npx from using packages there. Refuses programs that cannot be kept from it.
-    pub(super) fn keep_from_working_dir(&mut self) -> Result<(), StartRefusal> {
+    pub(super) fn isolate_from_working_dir(&mut self) -> Result<(), StartRefusal> {
         let is_guests = self.guest_directory(&self.plan.cwd).is_some();
         let runs_script = self.runs_script();
         let is_python = matches!(self.name(), "python" | "pypy");
@@ -42,9 +42,11 @@ impl Planner<'_> {
         };
         match self.name() {
             "npx" => self.take_packages_from_home(),
-            "npm" if self.says(0, &["exec", "x"]) => self.take_packages_from_home(),
+            "npm" if self.has_word_at(0, &["exec", "x"]) => self.take_packages_from_home(),
             "npm" => refused(),
-            "uv" if self.plan.args.iter().any(|arg| arg == "run") && !self.says(0, &["tool"]) => {
+            "uv" if self.plan.args.iter().any(|arg| arg == "run")
+                && !self.has_word_at(0, &["tool"]) =>
+            {
                 refused()
             }
             // Pythons before 3.11 ignore the variable, but fail on the unknown option.
@@ -62,8 +64,8 @@ impl Planner<'_> {
     /// Makes npx look for packages as if it were started in the user's home directory.
     fn take_packages_from_home(&mut self) -> Result<(), StartRefusal> {
         let home = self.settings.user_home.clone().unwrap_or_else(|| "/".into());
-        self.check(&home.join("node_modules"))?;
-        self.check(&home)?;
+        self.check_path(&home.join("node_modules"))?;
+        self.check_path(&home)?;
         let prefix = ["--prefix".to_owned(), home.display().to_string()];
         self.plan.args.splice(0..0, prefix);
         Ok(())
@@ -80,14 +82,15 @@ impl Planner<'_> {
     fn has_node_options(&self) -> bool {
         let is_before = |arg: &&String| !Path::new(arg).is_absolute();
         let mut options = self.plan.args.iter().take_while(is_before);
-        let mut given = self.plan.env.get("NODE_OPTIONS").into_iter().flat_map(|o| o.split(' '));
-        options.any(|arg| looks_around(arg)) || given.any(looks_around)
+        let mut env_options =
+            self.plan.env.get("NODE_OPTIONS").into_iter().flat_map(|o| o.split(' '));
+        options.any(|arg| uses_working_dir(arg)) || env_options.any(uses_working_dir)
     }
 
     /// Returns true if the argument at this position, not counting options, is one of `words`.
-    fn says(&self, at: usize, words: &[&str]) -> bool {
-        let mut said = self.plan.args.iter().filter(|arg| !arg.starts_with('-'));
-        said.nth(at).is_some_and(|said| words.contains(&said.as_str()))
+    fn has_word_at(&self, at: usize, words: &[&str]) -> bool {
+        let mut words_given = self.plan.args.iter().filter(|arg| !arg.starts_with('-'));
+        words_given.nth(at).is_some_and(|words_given| words.contains(&words_given.as_str()))
     }
 
     /// Sets a variable unless the entry itself sets it.
@@ -97,7 +100,7 @@ impl Planner<'_> {
 }
 
 /// Returns true for an option of Node.js whose value is resolved from the working directory.
-fn looks_around(arg: &str) -> bool {
+fn uses_working_dir(arg: &str) -> bool {
     let name = arg.split('=').next().unwrap_or_default();
     match name.strip_prefix('-') {
         Some(long) if long.starts_with('-') => NODE_OPTIONS.contains(&name),

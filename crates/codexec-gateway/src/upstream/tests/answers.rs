@@ -25,13 +25,13 @@ async fn junk_between_answers_is_skipped() {
 }
 
 #[tokio::test]
-async fn errors_of_a_tool_are_the_callers() {
+async fn tool_errors_reach_the_caller() {
     check(with_tool("fails"), "fails", Err("s.fails: no such row")).await;
     check(with_tool("refuses"), "refuses", Err("server \"s\": bad id")).await;
 }
 
 #[tokio::test]
-async fn nesting_without_end_fails_its_call() {
+async fn deep_nesting_fails_its_call() {
     let why = "server \"s\": the server's answer is not valid JSON (recursion limit exceeded at \
                line 1 column 169)";
     check(with_tool("deep"), "deep", Err(why)).await;
@@ -40,7 +40,8 @@ async fn nesting_without_end_fails_its_call() {
 /// The server returns the id as a string, which matches no request.
 #[tokio::test]
 async fn ids_are_not_matched_loosely() {
-    let why = "server \"s\": the server answered with its request's id as a text; that is not MCP";
+    let why =
+        "server \"s\": the server's answer has the request id as a string, which is invalid MCP";
     check(with_tool("string_id"), "string_id", Err(why)).await;
 }
 
@@ -69,7 +70,7 @@ async fn half_a_line_fails_its_call() {
 }
 
 #[tokio::test]
-async fn answers_to_nobody_are_nobodys() {
+async fn unmatched_answers_are_dropped() {
     check(with_tool("twice"), "twice", Ok(json!("first"))).await;
     check(with_tool("for_another"), "for_another", Ok(json!({}))).await;
 }

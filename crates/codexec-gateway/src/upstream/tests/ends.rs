@@ -14,11 +14,11 @@ async fn with_grandchild() -> (Gateway, String) {
 }
 
 #[tokio::test]
-async fn a_crash_fails_what_is_in_flight_and_the_next_call_restarts() {
+async fn a_crash_fails_calls_in_flight_and_the_next_call_restarts() {
     let gateway = gateway(&json!({}));
     let (hung, died) =
         tokio::join!(call(&gateway, "hang", json!({})), call(&gateway, "die", json!({})));
-    let why = "server \"s\": it ended (exit status: 3; it said: out of cheese)";
+    let why = "server \"s\": it ended (exit status: 3; stderr: out of cheese)";
     assert_eq!(hung.expect_err("died").message, why);
     assert_eq!(died.expect_err("died").message, why);
     assert_eq!(call(&gateway, "echo", json!({"n": 2})).await, Ok(json!({"n": 2})));
@@ -71,7 +71,7 @@ async fn a_server_that_closes_its_output_is_ended_and_started_again() {
 
 /// A descendant that holds the server's pipe does not keep calls waiting.
 #[tokio::test]
-async fn a_dead_server_is_dead_whoever_holds_its_pipe() {
+async fn a_dead_server_is_detected_while_a_child_holds_its_pipe() {
     for tool in ["leave_child", "leave_session"] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("pid");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Planner, is_program};
+use super::{StartPlanner, is_program};
 use crate::config::{is_code, is_interpreter};
 
 /// Options followed by code, or by a folder with code.
@@ -33,11 +33,11 @@ const WRAPPERS: [&str; 11] = [
     "doas", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout",
 ];
 
-impl Planner<'_> {
+impl StartPlanner<'_> {
     /// Returns the paths of code among the arguments: an interpreter's script, values of options
     /// for code, and every other file that has a code extension or is executable. Folders and other
     /// files are the server's data.
-    pub(super) fn own_files(&self) -> Vec<PathBuf> {
+    pub(super) fn code_files(&self) -> Vec<PathBuf> {
         let is_interpreter = is_interpreter(self.name());
         let mut files = Vec::new();
         let mut before = "";
@@ -62,7 +62,7 @@ impl Planner<'_> {
             }
             is_first &= arg.starts_with('-');
         }
-        files.extend(self.files_of_line());
+        files.extend(self.files_in_command_line());
         files
     }
 
@@ -79,7 +79,7 @@ impl Planner<'_> {
         SHELLS.contains(&self.name()) || WRAPPERS.contains(&self.name())
     }
 
-    fn files_of_line(&self) -> Vec<PathBuf> {
+    fn files_in_command_line(&self) -> Vec<PathBuf> {
         let words = self.wrapped_words();
         let behind = std::iter::once("").chain(words.iter().copied());
         let pairs = behind.zip(words.iter().copied());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{connection::News, progress::Progress};
+use super::{connection::ServerEvents, progress::CallProgress};
 
 /// The limit on concurrent requests of a server.
 const REQUESTS: usize = 16;
@@ -17,81 +17,82 @@ const REPLIES: usize = 64;
 const TOO_MANY: i32 = -32_000;
 
 /// The notifications that are forwarded to rmcp. Others are dropped before anything logs them.
-const HEARD: [&str; 1] = ["notifications/cancelled"];
+const FORWARDED: [&str; 1] = ["notifications/cancelled"];
 
 #[derive(Default)]
-pub(super) struct Theirs {
-    news: News,
+pub(super) struct ServerMessages {
+    server_events: ServerEvents,
     /// Requests that rmcp is handling, by the text of their id.
-    under_way: HashSet<String>,
+    in_progress: HashSet<String>,
     notices: usize,
     replies: Vec<Value>,
 }
 
 /// How a message was handled.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Handling {
     /// The message must be forwarded to rmcp.
-    PassOn,
+    Forward,
     /// The message needs no further handling.
-    Done,
+    Handled,
 }
 
-impl Theirs {
-    pub(super) fn new(news: News) -> Theirs {
-        Theirs { news, ..Theirs::default() }
+impl ServerMessages {
+    pub(super) fn new(server_events: ServerEvents) -> ServerMessages {
+        ServerMessages { server_events, ..ServerMessages::default() }
     }
 
     /// Resets the limit on forwarded notifications, after each read.
-    pub(super) fn refresh(&mut self) {
+    pub(super) fn reset_limits(&mut self) {
         self.notices = 0;
     }
 
-    pub(super) fn hear(&mut self, method: &str, message: &Map<String, Value>) -> Fate {
+    pub(super) fn handle(&mut self, method: &str, message: &Map<String, Value>) -> Handling {
         match (message.get("id"), method) {
             (Some(id), "ping") => self.reply(json!({"jsonrpc": "2.0", "id": id, "result": {}})),
-            (Some(id), _) if self.under_way.len() >= REQUESTS => {
+            (Some(id), _) if self.in_progress.len() >= REQUESTS => {
                 let error = json!({"code": TOO_MANY, "message": "too many requests at a time"});
                 self.reply(json!({"jsonrpc": "2.0", "id": id, "error": error}))
             }
             (Some(id), _) => {
-                self.under_way.insert(id.to_string());
-                Fate::PassOn
+                self.in_progress.insert(id.to_string());
+                Handling::Forward
             }
             (None, "notifications/tools/list_changed") => {
-                self.news.changes.heard();
-                Fate::Done
+                self.server_events.changes.record();
+                Handling::Handled
             }
             (None, "notifications/progress") => {
-                if let Some((token, progress)) = message.get("params").and_then(Progress::read) {
-                    self.news.progress.tell(token, progress);
+                if let Some((token, progress)) = message.get("params").and_then(CallProgress::read)
+                {
+                    self.server_events.progress.notify(token, progress);
                 }
-                Fate::Done
+                Handling::Handled
             }
-            (None, _) if HEARD.contains(&method) && self.notices < NOTICES => {
+            (None, _) if FORWARDED.contains(&method) && self.notices < NOTICES => {
                 self.notices += 1;
-                Fate::PassOn
+                Handling::Forward
             }
-            (None, _) => Fate::Done,
+            (None, _) => Handling::Handled,
         }
     }
 
     /// Marks a request of the server as answered by rmcp.
-    pub(super) fn answered(&mut self, id: &str) {
-        self.under_way.remove(id);
+    pub(super) fn mark_answered(&mut self, id: &str) {
+        self.in_progress.remove(id);
     }
 
     /// Takes the replies that must be sent to the server.
-    pub(super) fn replies(&mut self) -> Vec<Value> {
+    pub(super) fn take_replies(&mut self) -> Vec<Value> {
         std::mem::take(&mut self.replies)
     }
 
     /// Queues a reply. A server that sends more requests than it reads replies gets none.
-    fn reply(&mut self, reply: Value) -> Fate {
+    fn reply(&mut self, reply: Value) -> Handling {
         if self.replies.len() < REPLIES {
             self.replies.push(reply);
         }
-        Fate::Done
+        Handling::Handled
     }
 }
 
@@ -99,46 +100,49 @@ impl Theirs {
 mod tests {
     use super::*;
 
-    fn hear(theirs: &mut Theirs, message: &Value) -> Fate {
+    fn handle(messages: &mut ServerMessages, message: &Value) -> Handling {
         let message = message.as_object().expect("an object");
         let method = message["method"].as_str().expect("a method");
-        theirs.hear(method, message)
+        messages.handle(method, message)
     }
 
     #[test]
     fn a_ping_is_answered_at_once() {
-        let mut theirs = Theirs::default();
+        let mut server_messages = ServerMessages::default();
         for id in [json!(1), json!("one")] {
             let ping = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
-            assert_eq!(hear(&mut theirs, &ping), Fate::Done);
-            assert_eq!(theirs.replies(), [json!({"jsonrpc": "2.0", "id": id, "result": {}})]);
+            assert_eq!(handle(&mut server_messages, &ping), Handling::Handled);
+            assert_eq!(
+                server_messages.take_replies(),
+                [json!({"jsonrpc": "2.0", "id": id, "result": {}})]
+            );
         }
     }
 
     #[test]
-    fn so_many_requests_are_worked_on_and_the_rest_refused() {
-        let mut theirs = Theirs::default();
+    fn excess_requests_are_refused() {
+        let mut server_messages = ServerMessages::default();
         let request = |id: usize| json!({"id": id, "method": "sampling/createMessage"});
         for id in 0..REQUESTS {
-            assert_eq!(hear(&mut theirs, &request(id)), Fate::PassOn);
+            assert_eq!(handle(&mut server_messages, &request(id)), Handling::Forward);
         }
         for id in 0..1_000 {
-            assert_eq!(hear(&mut theirs, &request(id)), Fate::Done);
+            assert_eq!(handle(&mut server_messages, &request(id)), Handling::Handled);
         }
-        let replies = theirs.replies();
+        let replies = server_messages.take_replies();
         assert_eq!(replies.len(), REPLIES);
         assert_eq!(replies[7]["error"]["code"], TOO_MANY);
-        theirs.answered("3");
-        assert_eq!(hear(&mut theirs, &request(5_000)), Fate::PassOn);
+        server_messages.mark_answered("3");
+        assert_eq!(handle(&mut server_messages, &request(5_000)), Handling::Forward);
     }
 
     #[test]
-    fn a_flood_of_notifications_is_not_passed_on() {
-        let mut theirs = Theirs::default();
+    fn floods_of_notifications_are_not_forwarded() {
+        let mut server_messages = ServerMessages::default();
         let mut passed = |method: &str| {
             let message = json!({"method": method, "params": {"requestId": 1}});
-            theirs.refresh();
-            (0..100).filter(|_| hear(&mut theirs, &message) == Fate::PassOn).count()
+            server_messages.reset_limits();
+            (0..100).filter(|_| handle(&mut server_messages, &message) == Handling::Forward).count()
         };
         assert_eq!(passed("notifications/cancelled"), NOTICES);
         assert_eq!(passed("notifications/tools/list_changed"), 0);

@@ -14,13 +14,13 @@ const SHORT_BYTES: usize = 16 << 10;
 /// Rendering this many values takes less than a millisecond.
 const FEW_VALUES: usize = 2_000;
 /// Text counts as one more value for this many bytes.
-const LETTERS_PER_VALUE: usize = 32;
+const BYTES_PER_VALUE: usize = 32;
 /// Concurrent work without a caller: the user's own searches and lists.
-pub(super) const OWN_TURNS: usize = 4;
+pub(super) const OWN_PERMITS: usize = 4;
 
 /// Returns how many callers are served concurrently: one core stays free for the event loop, with
 /// at least two threads.
-pub(super) fn count_places() -> usize {
+pub(super) fn count_threads() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get).clamp(2, 4)
 }
 
@@ -33,12 +33,13 @@ impl Gateway {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, CallError> {
-        let failed = || CallError::new(CallCode::UpstreamError, "internal error: it was not done");
-        let turn = Arc::clone(&self.turn).acquire_owned().await.map_err(|_| failed())?;
-        let places = Arc::clone(&self.inner.places);
-        let place = places.acquire_owned().await.map_err(|_| failed())?;
+        let failed =
+            || CallError::new(CallCode::UpstreamError, "internal error: the work did not finish");
+        let permit = Arc::clone(&self.work_permit).acquire_owned().await.map_err(|_| failed())?;
+        let threads = Arc::clone(&self.inner.work_threads);
+        let thread = threads.acquire_owned().await.map_err(|_| failed())?;
         let held = move || {
-            let _held = (turn, place);
+            let _held = (permit, thread);
             work()
         };
         tokio::task::spawn_blocking(held).await.map_err(|_| failed())
@@ -63,7 +64,7 @@ impl Gateway {
         self.work_aside(move || gateway.bounded(&value)).await?
     }
 
-    pub(super) fn new_turn() -> Arc<Semaphore> {
+    pub(super) fn new_work_permit() -> Arc<Semaphore> {
         Arc::new(Semaphore::new(1))
     }
 }
@@ -74,7 +75,7 @@ pub(super) fn is_large(value: &Value) -> bool {
     fn count(value: &Value, left: usize) -> usize {
         let left = left.saturating_sub(1);
         match value {
-            Value::String(text) => left.saturating_sub(text.len() / LETTERS_PER_VALUE),
+            Value::String(text) => left.saturating_sub(text.len() / BYTES_PER_VALUE),
             Value::Array(list) => list.iter().fold(left, |left, value| match left {
                 0 => 0,
                 left => count(value, left),

@@ -10,47 +10,51 @@ use tokio::sync::{Notify, watch};
 
 /// The number of change notifications, and how many of them the current list reflects.
 #[derive(Debug)]
-pub(super) struct Changes {
-    said: AtomicU64,
-    told: Notify,
+pub(super) struct ListChanges {
+    announced: AtomicU64,
+    signal: Notify,
     followed: watch::Sender<u64>,
 }
 
-impl Default for Changes {
-    fn default() -> Changes {
-        Changes { said: AtomicU64::new(0), told: Notify::new(), followed: watch::Sender::new(0) }
+impl Default for ListChanges {
+    fn default() -> ListChanges {
+        ListChanges {
+            announced: AtomicU64::new(0),
+            signal: Notify::new(),
+            followed: watch::Sender::new(0),
+        }
     }
 }
 
-impl Changes {
-    pub(super) fn heard(&self) {
-        self.said.fetch_add(1, Ordering::AcqRel);
-        self.told.notify_one();
+impl ListChanges {
+    pub(super) fn record(&self) {
+        self.announced.fetch_add(1, Ordering::AcqRel);
+        self.signal.notify_one();
     }
 
     /// Waits for the next notification.
-    pub(super) async fn next(&self) {
-        while self.is_followed() {
-            self.told.notified().await;
+    pub(super) async fn wait_for_next(&self) {
+        while self.is_current() {
+            self.signal.notified().await;
         }
     }
 
     /// Returns the number of notifications so far.
     pub(super) fn count(&self) -> u64 {
-        self.said.load(Ordering::Acquire)
+        self.announced.load(Ordering::Acquire)
     }
 
     /// Marks notifications up to `count` as reflected in the current list.
-    pub(super) fn follow(&self, count: u64) {
+    pub(super) fn mark_followed(&self, count: u64) {
         self.followed.send_replace(count);
     }
 
-    pub(super) fn is_followed(&self) -> bool {
+    pub(super) fn is_current(&self) -> bool {
         *self.followed.borrow() >= self.count()
     }
 
     /// Waits until the list reflects all notifications so far. Returns false on timeout.
-    pub(super) async fn followed(&self, limit: Duration) -> bool {
+    pub(super) async fn wait_until_current(&self, limit: Duration) -> bool {
         let count = self.count();
         let mut followed = self.followed.subscribe();
         let arrived = followed.wait_for(|followed| *followed >= count);

@@ -9,7 +9,7 @@ use std::{
 
 use tokio::{net::unix::pipe::Sender, process::ChildStdin, sync::Notify};
 
-use super::process::Life;
+use super::process::ServerProcess;
 
 /// Limits of the queue for a server that does not read.
 const QUEUED_LINES: usize = 1_024;
@@ -17,13 +17,13 @@ const QUEUED_BYTES: usize = 12 << 20;
 /// Of those, the limit for messages that may be dropped to leave space for calls.
 const OFFERED_LINES: usize = 64;
 
-pub(super) struct Outbox {
-    state: Mutex<State>,
+pub(super) struct StdinWriter {
+    state: Mutex<WriterState>,
     /// Notified when there is something to write, or nothing more to come.
     more: Notify,
 }
 
-struct State {
+struct WriterState {
     /// `None` once it is closed.
     pipe: Option<Arc<Sender>>,
     lines: VecDeque<Vec<u8>>,
@@ -33,7 +33,7 @@ struct State {
     is_closing: bool,
 }
 
-impl State {
+impl WriterState {
     /// THREAT[UP-11]: returns true if a line of this length exceeds the queue's limits.
     fn is_full(&self, bytes: usize) -> bool {
         self.lines.len() >= QUEUED_LINES || self.bytes + bytes > QUEUED_BYTES
@@ -42,22 +42,25 @@ impl State {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
-    #[error("the server does not read its input")]
+    #[error("the server does not read its stdin")]
     Backlog,
-    #[error("the server's input is closed")]
+    #[error("the server's stdin is closed")]
     Closed,
-    #[error("the request has no JSON text")]
+    #[error("the request cannot be written as JSON")]
     Unwritable(#[source] serde_json::Error),
 }
 
-impl Outbox {
-    pub(super) fn new(stdin: ChildStdin, life: Arc<Life>) -> io::Result<Arc<Outbox>> {
+impl StdinWriter {
+    pub(super) fn new(
+        stdin: ChildStdin,
+        process: Arc<ServerProcess>,
+    ) -> io::Result<Arc<StdinWriter>> {
         let pipe = Some(Arc::new(Sender::from_owned_fd(stdin.into_owned_fd()?)?));
         let lines = VecDeque::new();
-        let state = State { pipe, lines, written: 0, bytes: 0, is_closing: false };
-        let outbox = Arc::new(Outbox { state: Mutex::new(state), more: Notify::new() });
-        tokio::spawn(drain(outbox.clone(), life));
-        Ok(outbox)
+        let state = WriterState { pipe, lines, written: 0, bytes: 0, is_closing: false };
+        let writer = Arc::new(StdinWriter { state: Mutex::new(state), more: Notify::new() });
+        tokio::spawn(write_queued(writer.clone(), process));
+        Ok(writer)
     }
 
     pub(super) fn send(&self, message: &impl serde::Serialize) -> Result<(), SendError> {
@@ -140,36 +143,36 @@ impl Outbox {
         None
     }
 
-    fn is_over(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.lock().pipe.is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Writes queued lines until stdin is closed or the process is stopped.
-async fn drain(outbox: Arc<Outbox>, life: Arc<Life>) {
+async fn write_queued(writer: Arc<StdinWriter>, process: Arc<ServerProcess>) {
     let writing = async {
         loop {
-            while let Some(pipe) = outbox.flush() {
+            while let Some(pipe) = writer.flush() {
                 if pipe.writable().await.is_err() {
                     return;
                 }
             }
-            if outbox.is_over() {
+            if writer.is_closed() {
                 return;
             }
-            outbox.more.notified().await;
+            writer.more.notified().await;
         }
     };
     tokio::select! {
         () = writing => {}
-        () = life.stopping().cancelled() => {}
-        () = life.over() => {}
+        () = process.stop_token().cancelled() => {}
+        () = process.wait_ended() => {}
     }
-    let mut state = outbox.lock();
+    let mut state = writer.lock();
     state.lines.clear();
     state.pipe = None;
 }

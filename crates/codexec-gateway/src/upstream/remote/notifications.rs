@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    exchange::{follow, is_stream},
-    headers::headers,
-    link::Link,
-    outgoing::Outgoing,
+    exchange::{is_stream, read_event_stream},
+    headers::build_headers,
+    link::RemoteLink,
+    outgoing::OutgoingMessage,
 };
 use crate::upstream::UpstreamError;
 
@@ -21,51 +21,56 @@ const PAUSE: Duration = Duration::from_secs(1);
 const LASTING: Duration = Duration::from_secs(30);
 
 /// Reads the notification stream of a server before 2026-07-28. Most servers have none.
-pub(super) async fn to_stream(link: Arc<Link>) {
-    let listened = async {
+pub(super) async fn read_notifications(link: Arc<RemoteLink>) {
+    let listening = async {
         let response = link.get(None).await?;
         match response.status().is_success() && is_stream(&response) {
-            true => follow(&link, None, response).await,
+            true => read_event_stream(&link, None, response).await,
             false => Ok(()),
         }
     };
-    until_gone(&link, listened).await;
+    run_until_closed(&link, listening).await;
 }
 
 /// Subscribes to changes of a newer server. `discover` carries our client metadata.
-pub(super) async fn to_changes(link: Arc<Link>, discover: Outgoing) {
-    let listened = async {
+pub(super) async fn subscribe_to_changes(link: Arc<RemoteLink>, discover: OutgoingMessage) {
+    let listening = async {
         let mut tries = 0;
         while tries < TRIES {
             let begun = Instant::now();
-            let response = link.post(&subscription(&discover, tries)).await?;
+            let response = link.post(&subscription_message(&discover, tries)).await?;
             if !response.status().is_success() || !is_stream(&response) {
                 return Ok(());
             }
             // A subscription that ends is simply retried.
-            let _ = follow(&link, Some(&subscription(&discover, tries)), response).await;
+            let _ =
+                read_event_stream(&link, Some(&subscription_message(&discover, tries)), response)
+                    .await;
             tries = if begun.elapsed() > LASTING { 1 } else { tries + 1 };
             tokio::time::sleep(PAUSE * tries).await;
         }
         Ok(())
     };
-    until_gone(&link, listened).await;
+    run_until_closed(&link, listening).await;
 }
 
-async fn until_gone(link: &Link, listened: impl Future<Output = Result<(), UpstreamError>>) {
+async fn run_until_closed(
+    link: &RemoteLink,
+    listening: impl Future<Output = Result<(), UpstreamError>>,
+) {
     tokio::select! {
-        listened = listened => {
-            if let Err(error) = listened {
-                tracing::debug!(%error, "a server is no longer listened to");
+        listening = listening => {
+            if let Err(error) = listening {
+                tracing::debug!(%error, "stopped listening for notifications");
             }
         }
-        () = link.gone.cancelled() => {}
+        () = link.closed.cancelled() => {}
     }
 }
 
-fn subscription(discover: &Outgoing, number: u32) -> Outgoing {
+fn subscription_message(discover: &OutgoingMessage, number: u32) -> OutgoingMessage {
     let discover: Value = serde_json::from_slice(&discover.body).unwrap_or_default();
-    let version = super::headers::version_of(&discover).unwrap_or_default().to_owned();
+    let version = super::headers::protocol_version(&discover).unwrap_or_default().to_owned();
     let meta = discover.pointer("/params/_meta").cloned().unwrap_or_default();
     // Our other ids are numbers.
     let message = json!({
@@ -74,10 +79,10 @@ fn subscription(discover: &Outgoing, number: u32) -> Outgoing {
         "method": "subscriptions/listen",
         "params": {"notifications": {"toolsListChanged": true}, "_meta": meta},
     });
-    Outgoing {
+    OutgoingMessage {
         id: None,
         method: "subscriptions/listen".to_owned(),
-        headers: headers(&message, &version, &[]),
+        headers: build_headers(&message, &version, &[]),
         body: serde_json::to_vec(&message).unwrap_or_default(),
         is_modern: true,
     }

@@ -1,7 +1,7 @@
 //! The known tools of one server: its live list, or until it has answered, the list saved on disk.
 //! Only tools that [`Trust`] accepts are visible.
 
-mod cache;
+mod cache_file;
 
 use std::{
     collections::BTreeMap,
@@ -10,8 +10,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Narrow, ServerConfig, Settings, trust::Trust, upstream::Listing};
-use cache::Cache;
+use crate::{Narrow, ServerConfig, Settings, trust::Trust, upstream::ToolListing};
+use cache_file::CacheFile;
 
 /// How lists saved on disk are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,39 +25,39 @@ pub enum CacheUse {
     Never,
 }
 
-pub(crate) struct Shelf {
+pub(crate) struct ToolCache {
     narrow: Narrow,
     trust: Trust,
     /// The cache file.
     path: Option<PathBuf>,
-    uses: CacheUse,
-    state: Mutex<State>,
+    mode: CacheUse,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CacheState {
     /// True once the cache file was read.
     is_loaded: bool,
     /// The server's complete list, reviewed again when the user approves something.
-    live: Option<Arc<Live>>,
-    seen: Option<Arc<Listing>>,
+    live: Option<Arc<LiveList>>,
+    visible: Option<Arc<ToolListing>>,
     /// The time until which a list from disk counts as fresh.
     fresh_until: Option<SystemTime>,
 }
 
-struct Live {
-    listing: Listing,
+struct LiveList {
+    listing: ToolListing,
     version: Option<String>,
 }
 
-impl Shelf {
-    pub(crate) fn new(config: &ServerConfig, settings: &Settings) -> Shelf {
+impl ToolCache {
+    pub(crate) fn new(config: &ServerConfig, settings: &Settings) -> ToolCache {
         let name = format!("{}.json", config.name);
-        Shelf {
+        ToolCache {
             narrow: config.narrow.clone(),
             trust: Trust::new(config, settings),
             path: settings.home.as_ref().map(|home| home.join("cache/tools").join(name)),
-            uses: settings.cache,
+            mode: settings.cache,
             state: Mutex::default(),
         }
     }
@@ -67,47 +67,51 @@ impl Shelf {
     }
 
     /// Returns the visible tools, or `None` before the first list. The first call reads a file.
-    pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        self.state().seen.clone()
+    pub(crate) fn listing(&self) -> Option<Arc<ToolListing>> {
+        self.state().visible.clone()
     }
 
     /// Returns true if a fresh list makes starting the server unnecessary.
-    pub(crate) fn is_enough(&self) -> bool {
+    pub(crate) fn is_sufficient(&self) -> bool {
         let state = self.state();
-        self.uses == CacheUse::Instead
-            && state.seen.is_some()
+        self.mode == CacheUse::Instead
+            && state.visible.is_some()
             && (state.live.is_some() || is_fresh(state.fresh_until))
     }
 
     /// Returns true if the list comes from disk and has expired.
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.state();
-        state.seen.is_some() && state.live.is_none() && !is_fresh(state.fresh_until)
+        state.visible.is_some() && state.live.is_none() && !is_fresh(state.fresh_until)
     }
 
     /// Stores the server's own list, and publishes the part that may be seen.
-    pub(crate) async fn put(self: &Arc<Shelf>, listing: Listing, version: Option<String>) {
-        let live = Arc::new(Live { listing, version });
-        self.judge(live.clone()).await;
-        let shelf = self.clone();
+    pub(crate) async fn store(
+        self: &Arc<ToolCache>,
+        listing: ToolListing,
+        version: Option<String>,
+    ) {
+        let live = Arc::new(LiveList { listing, version });
+        self.review(live.clone()).await;
+        let tool_cache = self.clone();
         let written = tokio::task::spawn_blocking(move || {
-            let Some(path) = &shelf.path else { return };
-            let cache = Cache::of(&live.listing, shelf.trust.identity());
+            let Some(path) = &tool_cache.path else { return };
+            let cache = CacheFile::from_listing(&live.listing, tool_cache.trust.identity());
             if let Err(error) = cache.write(path) {
-                tracing::debug!(file = %path.display(), %error, "a list was not kept");
+                tracing::debug!(file = %path.display(), %error, "cannot save the tool list");
             }
         });
         let _ = written.await;
     }
 
     /// Reviews held tools again if the user may have approved them meanwhile.
-    pub(crate) async fn recheck(self: &Arc<Shelf>) {
+    pub(crate) async fn recheck(self: &Arc<ToolCache>) {
         if self.trust.is_outdated() {
-            self.rejudge().await;
+            self.review_again().await;
         }
     }
 
-    pub(crate) async fn rejudge(self: &Arc<Shelf>) {
+    pub(crate) async fn review_again(self: &Arc<ToolCache>) {
         let live = {
             let mut state = self.state();
             if state.live.is_none() {
@@ -116,26 +120,27 @@ impl Shelf {
             state.live.clone()
         };
         if let Some(live) = live {
-            self.judge(live).await;
+            self.review(live).await;
         }
     }
 
-    async fn judge(self: &Arc<Shelf>, live: Arc<Live>) {
+    async fn review(self: &Arc<ToolCache>, live: Arc<LiveList>) {
         let lock = self.trust.lock().await;
-        let shelf = self.clone();
+        let tool_cache = self.clone();
         // Hashing and file access would block the event loop.
-        let judged = tokio::task::spawn_blocking(move || {
-            let held = shelf.trust.review(&live.listing, live.version.as_deref(), lock.as_ref());
-            let seen = live.listing.seen_by_user(&shelf.narrow, &held);
-            let mut state = shelf.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let reviewed = tokio::task::spawn_blocking(move || {
+            let held =
+                tool_cache.trust.review(&live.listing, live.version.as_deref(), lock.as_ref());
+            let visible = live.listing.visible_to_user(&tool_cache.narrow, &held);
+            let mut state = tool_cache.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.is_loaded = true;
             state.live = Some(live);
-            state.seen = Some(Arc::new(seen));
+            state.visible = Some(Arc::new(visible));
         });
-        let _ = judged.await;
+        let _ = reviewed.await;
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, CacheState> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_loaded {
             state.is_loaded = true;
@@ -144,21 +149,21 @@ impl Shelf {
         state
     }
 
-    fn load(&self, state: &mut State) {
-        let Some(path) = self.path.as_ref().filter(|_| self.uses != CacheUse::Never) else {
+    fn load(&self, state: &mut CacheState) {
+        let Some(path) = self.path.as_ref().filter(|_| self.mode != CacheUse::Never) else {
             return;
         };
-        let cache = match Cache::read(path, self.trust.identity()) {
+        let cache = match CacheFile::read(path, self.trust.identity()) {
             Ok(Some(cache)) => cache,
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(file = %path.display(), %error, "a list on disk is not used");
+                tracing::debug!(file = %path.display(), %error, "ignoring the saved tool list");
                 return;
             }
         };
-        let listing = cache.listing(&self.trust);
-        let is_whole = listing.tools.len() == cache.tools();
-        state.seen = Some(Arc::new(listing.seen_by_user(&self.narrow, &BTreeMap::new())));
+        let listing = cache.accepted_listing(&self.trust);
+        let is_whole = listing.tools.len() == cache.tool_count();
+        state.visible = Some(Arc::new(listing.visible_to_user(&self.narrow, &BTreeMap::new())));
         // Without all its tools, the list must be fetched from the server.
         state.fresh_until = cache.fresh_until().filter(|_| is_whole);
     }
@@ -167,7 +172,7 @@ impl Shelf {
 /// Tolerates a clock that was set back: no list stays fresh beyond the longest TTL.
 fn is_fresh(until: Option<SystemTime>) -> bool {
     let left = until.and_then(|until| until.duration_since(SystemTime::now()).ok());
-    left.is_some_and(|left| left <= crate::upstream::LIFE + Duration::from_secs(1))
+    left.is_some_and(|left| left <= crate::upstream::MAX_LIST_TTL + Duration::from_secs(1))
 }
 
 #[cfg(test)]

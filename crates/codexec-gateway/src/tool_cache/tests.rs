@@ -45,7 +45,7 @@ fn plan(tools: &[Value]) -> Value {
 }
 
 /// The list after `become`; it must still contain `become` and `lists`.
-fn becoming(tools: &[Value]) -> Value {
+fn list_after_become(tools: &[Value]) -> Value {
     let own = ["become", "lists"].map(|name| tool(name, &format!("Answers by {name}.")));
     Value::Array(own.iter().chain(tools).cloned().collect())
 }
@@ -69,7 +69,7 @@ async fn names(gateway: &Gateway) -> Vec<String> {
 #[track_caller]
 fn check_held(actual: Result<Value, CallError>, tool: &str, why: &str) {
     let expected = format!(
-        "tool \"s.{tool}\" is in quarantine: {why}; the user can look at it and let it be used \
+        "tool \"s.{tool}\" is in quarantine: {why}; the user can review and approve it \
          with `codexec servers approve s`"
     );
     let error = actual.expect_err("in quarantine");
@@ -78,7 +78,7 @@ fn check_held(actual: Result<Value, CallError>, tool: &str, why: &str) {
 
 /// Lists saved by another process answer at once, although the server hangs.
 #[tokio::test]
-async fn what_is_on_disk_answers_before_the_server_does() {
+async fn saved_lists_answer_before_the_server_does() {
     let home = tempfile::tempdir().expect("a folder");
     let first = gateway(home.path(), &plan(&[tool("echo", "Says it.")]));
     assert_eq!(names(&first).await, ["become", "lists", "echo"]);
@@ -105,7 +105,7 @@ async fn what_is_on_disk_answers_before_the_server_does() {
 }
 
 #[tokio::test]
-async fn a_fresh_list_can_stand_for_the_server() {
+async fn a_fresh_saved_list_can_replace_the_server() {
     let home = tempfile::tempdir().expect("a folder");
     let with = |cache: CacheUse, plan: &Value| {
         let settings = Settings { cache, ..settings(home.path()) };
@@ -129,7 +129,7 @@ async fn a_fresh_list_can_stand_for_the_server() {
 
 /// An expired list is used, and reported as stale.
 #[tokio::test]
-async fn an_old_list_is_used_and_called_old() {
+async fn an_expired_list_is_used_and_reported_as_stale() {
     let home = tempfile::tempdir().expect("a folder");
     let mut quick = plan(&[]);
     quick["ttl_ms"] = json!(1_000);
@@ -157,7 +157,7 @@ async fn an_old_list_is_used_and_called_old() {
 
 /// FS-017 and similar: no content of the cache file makes an unapproved definition visible.
 #[tokio::test]
-async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
+async fn up_4_a_saved_list_shows_only_accepted_definitions() {
     let home = tempfile::tempdir().expect("a folder");
     let both = |plan: &Value| {
         let servers = ["s", "t"].map(|name| server(home.path(), name, plan)).to_vec();
@@ -224,7 +224,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         let home = tempfile::tempdir().expect("a folder");
         let gateway = gateway(home.path(), &plan(std::slice::from_ref(&before)));
         assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
-        let tools = becoming(std::slice::from_ref(&changed));
+        let tools = list_after_become(std::slice::from_ref(&changed));
         call(&gateway, "become", json!({ "tools": tools })).await.expect("still as it was");
         let refused = call(&gateway, "echo", json!({})).await;
         check_held(refused, "echo", "its definition has changed");
@@ -237,7 +237,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
         // Back and forth, and back again.
         for (tools, is_fine) in [(&before, true), (&changed, false), (&before, true)] {
-            let tools = becoming(std::slice::from_ref(tools));
+            let tools = list_after_become(std::slice::from_ref(tools));
             call(&gateway, "become", json!({ "tools": tools })).await.expect("as it was");
             assert_eq!(call(&gateway, "echo", json!({})).await.is_ok(), is_fine, "{changed}");
         }
@@ -246,14 +246,14 @@ async fn up_4_a_changed_definition_is_not_called_again() {
 }
 
 #[tokio::test]
-async fn up_4_a_flood_of_changes_hurts_nobody_but_its_server() {
+async fn up_4_a_flood_of_changes_affects_only_its_server() {
     let home = tempfile::tempdir().expect("a folder");
     let servers = vec![
         server(home.path(), "s", &plan(&[tool("echo", "")])),
         server(home.path(), "t", &plan(&[tool("echo", "")])),
     ];
     let gateway = Gateway::new(servers, settings(home.path()));
-    let flood = json!({"tools": becoming(&[tool("echo", "")]), "times": 5_000});
+    let flood = json!({"tools": list_after_become(&[tool("echo", "")]), "times": 5_000});
     call(&gateway, "become", flood).await.expect("as it was");
     assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
     let lists = call(&gateway, "lists", json!({})).await.expect("a number");
@@ -263,21 +263,21 @@ async fn up_4_a_flood_of_changes_hurts_nobody_but_its_server() {
 
 /// A server that announces a change but does not list its tools is not called.
 #[tokio::test]
-async fn up_4_a_list_that_never_comes_is_not_waited_for_without_end() {
+async fn up_4_waiting_for_a_missing_list_times_out() {
     let home = tempfile::tempdir().expect("a folder");
     let mut once = plan(&[tool("echo", "")]);
     once["lists"] = json!(1);
     let short = Settings { call_timeout: Duration::from_secs(1), ..settings(home.path()) };
     let gateway = Gateway::new(vec![server(home.path(), "s", &once)], short);
-    call(&gateway, "become", json!({"tools": becoming(&[])})).await.expect("as it was");
+    call(&gateway, "become", json!({"tools": list_after_become(&[])})).await.expect("as it was");
     let error = call(&gateway, "echo", json!({})).await.expect_err("unknown");
-    let why = "server \"s\": it says that its tools have changed, and does not list them";
+    let why = "server \"s\": it announced a change of its tools, but did not list them";
     assert_eq!(error.message, why);
     gateway.shutdown().await;
 }
 
 #[tokio::test]
-async fn up_4_approvals_outlive_the_process_and_the_cache_gives_none() {
+async fn up_4_approvals_persist_and_the_cache_approves_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let first = gateway(home.path(), &plan(&[tool("echo", "One.")]));
     assert_eq!(call(&first, "echo", json!({})).await, Ok(json!({})));
@@ -305,7 +305,7 @@ async fn up_4_approvals_outlive_the_process_and_the_cache_gives_none() {
 }
 
 #[tokio::test]
-async fn up_4_modes_hold_what_they_say() {
+async fn up_4_each_trust_mode_holds_the_right_tools() {
     let check = async |mode: TrustMode, then: &Value, expected: &[&str]| {
         let home = tempfile::tempdir().expect("a folder");
         let with = |plan: &Value| {
@@ -332,7 +332,7 @@ async fn up_4_modes_hold_what_they_say() {
 }
 
 #[tokio::test]
-async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
+async fn up_4_resources_of_a_held_server_are_not_read() {
     let home = tempfile::tempdir().expect("a folder");
     let mut config = server(home.path(), "s", &plan(&[tool("a", "1")]));
     config.narrow = Narrow { trust: Some(TrustMode::Manual), ..Narrow::default() };
@@ -351,7 +351,7 @@ async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
 
 /// A damaged approvals file approves nothing.
 #[tokio::test]
-async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
+async fn up_4_damaged_approvals_approve_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let path = home.path().join("trust/s.json");
     let first = gateway(home.path(), &plan(&[tool("echo", "One.")]));
@@ -393,7 +393,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_switched_off_is_not_there() {
+async fn switched_off_tools_are_not_listed_or_called() {
     let home = tempfile::tempdir().expect("a folder");
     let mut config = server(home.path(), "s", &plan(&[tool("echo", ""), tool("put-it", "")]));
     config.narrow.disabled_tools = vec!["put*".to_owned()];
