@@ -119,7 +119,7 @@ impl Upstream {
     }
 
     pub(crate) fn counts(&self) -> CallCounts {
-        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting());
+        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting_count());
         CallCounts { in_flight, waiting, ..self.counts.snapshot() }
     }
 

@@ -38,10 +38,10 @@ pub(super) async fn call_until_complete(
         next.request_state = text(&result, "requestState");
         next.input_responses = answer_questions(upstream, &result, caller).await?;
         if next.request_state.is_none() && next.input_responses.is_none() {
-            return Err(refused("it asks for input without saying what".to_owned()));
+            return Err(refused_error("it asks for input without saying what".to_owned()));
         }
     }
-    Err(refused(format!("it asked for input more than {ROUNDS} times")))
+    Err(refused_error(format!("it asked for input more than {ROUNDS} times")))
 }
 
 async fn answer_questions(
@@ -53,14 +53,16 @@ async fn answer_questions(
         return Ok(None);
     };
     if requests.len() > QUESTIONS {
-        return Err(refused(format!("it asks more than {QUESTIONS} questions at once")));
+        return Err(refused_error(format!("it asks more than {QUESTIONS} questions at once")));
     }
     let mut responses = InputResponses::new();
     for (key, request) in requests {
         let method = text(request, "method").unwrap_or_default();
         if method != "elicitation/create" {
             let method = cut(&clean_line(&method), 100);
-            return Err(refused(format!("it requests {method:?} from us, which is not supported")));
+            return Err(refused_error(format!(
+                "it requests {method:?} from us, which is not supported"
+            )));
         }
         let params = match request.get("params") {
             Some(Value::Object(params)) => params.clone(),
@@ -71,7 +73,7 @@ async fn answer_questions(
     Ok(Some(responses))
 }
 
-fn refused(why: String) -> UpstreamError {
+fn refused_error(why: String) -> UpstreamError {
     UpstreamError::Refused(why)
 }
 

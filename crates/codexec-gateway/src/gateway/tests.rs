@@ -52,7 +52,7 @@ async fn ask(gateway: &Gateway, ask: Ask, allowed: &ToolFilter) -> Result<Value,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
-fn named(name: &str, args: Value) -> Ask {
+fn call_named(name: &str, args: Value) -> Ask {
     Ask::Named { name: name.to_owned(), args: Json::from_value(&args) }
 }
 
@@ -61,10 +61,13 @@ async fn names_resolve_and_arguments_are_checked() {
     let gateway = gateway();
     let all = ToolFilter::all();
     for name in ["mcp__my-hub__get-issue", "my_hub.get_issue", "my-hub:get-issue", "get-issue"] {
-        assert_eq!(ask(&gateway, named(name, json!({"id": 1})), &all).await, Ok(json!({"id": 1})));
+        assert_eq!(
+            ask(&gateway, call_named(name, json!({"id": 1})), &all).await,
+            Ok(json!({"id": 1}))
+        );
     }
     let check = async |name: &str, args: Value, expected: &str| {
-        assert_eq!(ask(&gateway, named(name, args), &all).await, Err(expected.to_owned()));
+        assert_eq!(ask(&gateway, call_named(name, args), &all).await, Err(expected.to_owned()));
     };
     let wrong = "INVALID_ARGS: my-hub.get-issue: `id` is missing; parameters: id (required)";
     check("my_hub.get_issue", json!({}), wrong).await;
@@ -86,21 +89,22 @@ async fn names_resolve_and_arguments_are_checked() {
 async fn only_allowed_tools_are_called_or_listed() {
     let gateway = gateway();
     let allowed = only(&["other.echo"]);
-    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
+    let denied =
+        gateway.answer(call_named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
     assert_eq!(denied.expect_err("denied").code, CallCode::ServerNotAllowed);
     assert_eq!(gateway.health()[0].state, ServerState::Idle, "a denied server is not started");
     let tool =
         "TOOL_NOT_ALLOWED: tool \"other.only_here\" may not be called; add it to allowed_tools";
-    let actual = ask(&gateway, named("other.only_here", json!({})), &allowed).await;
+    let actual = ask(&gateway, call_named("other.only_here", json!({})), &allowed).await;
     assert_eq!(actual, Err(tool.to_owned()));
-    assert_eq!(ask(&gateway, named("other.echo", json!({})), &allowed).await, Ok(json!({})));
+    assert_eq!(ask(&gateway, call_named("other.echo", json!({})), &allowed).await, Ok(json!({})));
     let names: Vec<String> =
         gateway.list(&allowed).await.into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["other.echo"]);
     assert_eq!(gateway.list(&only(&[])).await, []);
     // Permission depends on the tool that an alias stands for.
     let real = only(&["my-hub.get-issue"]);
-    let issue = named("my_hub.get_issue", json!({"id": 2}));
+    let issue = call_named("my_hub.get_issue", json!({"id": 2}));
     assert_eq!(ask(&gateway, issue, &real).await, Ok(json!({"id": 2})));
     gateway.shutdown().await;
 }
@@ -283,7 +287,7 @@ async fn observed_results_describe_tools_without_output_schema() {
     let schema = || Ask::Schema { name: "get-issue".to_owned() };
     let before = answer(&gateway, schema(), Language::TypeScript).await;
     assert_eq!(before["observedOutput"], Value::Null);
-    answer(&gateway, named("get-issue", json!({"id": 7})), Language::TypeScript).await;
+    answer(&gateway, call_named("get-issue", json!({"id": 7})), Language::TypeScript).await;
     let after = answer(&gateway, schema(), Language::TypeScript).await;
     let seen = "\"get-issue\"(args: { id: number }): Promise</* observed */ { id: number }>";
     assert_eq!(after["signature"], seen);

@@ -52,7 +52,7 @@ pub(crate) struct Connection {
 /// Receivers for messages that a server sends by itself.
 #[derive(Clone, Default)]
 pub(super) struct ServerEvents {
-    /// Its list of tools has changed.
+    /// Changes of its list of tools.
     pub(super) changes: Arc<ListChanges>,
     /// Progress of calls.
     pub(super) progress: Arc<ProgressListeners>,

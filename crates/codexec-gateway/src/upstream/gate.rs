@@ -60,7 +60,7 @@ impl Gate {
         self.size.saturating_sub(self.calls.available_permits())
     }
 
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 

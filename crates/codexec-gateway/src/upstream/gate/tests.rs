@@ -24,16 +24,16 @@ async fn calls_are_admitted_in_order_of_arrival() {
             let _call = others.acquire_call().await.expect("in time");
             served.send(number).await.expect("somebody listens");
         });
-        while gate.waiting() <= number {
+        while gate.waiting_count() <= number {
             tokio::task::yield_now().await;
         }
     }
-    assert_eq!((gate.in_flight(), gate.waiting()), (1, 5));
+    assert_eq!((gate.in_flight(), gate.waiting_count()), (1, 5));
     drop(first);
     for number in 0..5 {
         assert_eq!(order.recv().await, Some(number));
     }
-    assert_eq!(gate.waiting(), 0);
+    assert_eq!(gate.waiting_count(), 0);
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn a_full_queue_refuses_at_once_and_waits_time_out() {
     let (waited, refused) = tokio::join!(gate.acquire_call(), gate.acquire_call());
     assert_eq!(waited.map(drop), Err(QueueRefusal { size: 1, waiting: 0, waited: Some(WAIT) }));
     assert_eq!(refused.map(drop), Err(QueueRefusal { size: 1, waiting: 1, waited: None }));
-    assert_eq!((gate.in_flight(), gate.waiting()), (1, 0));
+    assert_eq!((gate.in_flight(), gate.waiting_count()), (1, 0));
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn dropped_waiters_are_not_counted() {
         _ = gate.acquire_call() => unreachable!("taken"),
         () = tokio::task::yield_now() => {}
     }
-    assert_eq!(gate.waiting(), 0);
+    assert_eq!(gate.waiting_count(), 0);
     drop(call);
     gate.acquire_call().await.map(drop).expect("free again");
 }

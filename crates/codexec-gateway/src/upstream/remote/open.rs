@@ -46,7 +46,7 @@ pub(in crate::upstream) async fn open(
     let opened = timeout_at(deadline, async {
         match remote.kind {
             RemoteKind::Http => match open_http(parts.clone()).await {
-                // It answers HTTP but not this protocol; an old server would do the same.
+                // An HTTP answer, but not in this protocol: an old SSE server answers the same way.
                 Err(UpstreamError::Refused(why)) => {
                     let parts = LinkParts { closed: CancellationToken::new(), ..parts };
                     open_sse(parts).await.map_err(|_| UpstreamError::Start(why))
