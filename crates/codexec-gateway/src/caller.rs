@@ -22,7 +22,7 @@ pub struct Caller {
     on_progress: Option<OnProgress>,
 }
 
-/// Receives a call's progress, in order of arrival. Must not block.
+/// A callback for a call's progress, in order of arrival. Must not block.
 pub type OnProgress = Arc<dyn Fn(CallProgress) + Send + Sync>;
 
 /// Progress that a server reports for a call.

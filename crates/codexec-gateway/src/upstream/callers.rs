@@ -48,7 +48,7 @@ struct PausedTime {
     since: Option<Instant>,
 }
 
-/// Registers a call until dropped.
+/// The registration of a call, removed on drop.
 pub(super) struct CallerGuard<'a> {
     callers: &'a Callers,
     id: u64,

@@ -56,7 +56,7 @@ pub(crate) struct ServerProcess {
     stderr_drained: CancellationToken,
 }
 
-/// Keeps the process alive until dropped.
+/// A guard that kills the process when dropped.
 pub(crate) struct ProcessGuard(pub(super) Arc<ServerProcess>);
 
 impl Drop for ProcessGuard {

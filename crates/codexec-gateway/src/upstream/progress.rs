@@ -33,7 +33,7 @@ struct ProgressState {
     refilled: Instant,
 }
 
-/// Unsubscribes when dropped.
+/// A subscription to the progress of one call, removed on drop.
 pub(super) struct ProgressSubscription<'a> {
     all: &'a ProgressListeners,
     token: i64,
