@@ -4,7 +4,7 @@ mod api;
 
 use serde_json::Value;
 
-use crate::{Voice, catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
+use crate::{Voice, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState};
 
 /// Describes how to call tools, and lists the servers.
 pub(crate) fn describe_servers<'a>(
@@ -26,7 +26,7 @@ pub(crate) fn describe_servers<'a>(
 pub(crate) fn describe_server(
     voice: Voice,
     name: &str,
-    entries: &[(&Entry, Option<Value>)],
+    entries: &[(&CatalogueEntry, Option<Value>)],
 ) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
     let mark = match voice {
@@ -44,7 +44,7 @@ pub(crate) fn describe_server(
 }
 
 /// Describes one tool with its description and declaration.
-pub(crate) fn describe_tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
+pub(crate) fn describe_tool(voice: Voice, entry: &CatalogueEntry, observed: Option<&Value>) -> String {
     let tool = &entry.tool;
     let declaration =
         tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");

@@ -1,12 +1,12 @@
 //! The user's MCP servers as one catalogue: connect, list, search, name, call.
 //!
 //! Invariant: nothing an upstream sends or withholds can hang, crash or flood this process. Every
-//! wait has an end, every buffer a bound, and one server's failure is one server's failure.
+//! wait has an end, every buffer a bound, and one server's failure does not affect another.
 
 mod arguments;
-mod bell;
 mod caller;
 mod catalogue;
+mod change_signal;
 mod clean;
 mod config;
 mod exposure;
@@ -23,9 +23,9 @@ mod search;
 mod secret;
 mod server_approvals;
 mod settings;
-mod shelf;
 mod supervisor;
 mod tool;
+mod tool_cache;
 mod tool_result;
 mod trust;
 mod typings;
@@ -51,8 +51,8 @@ pub use gateway::{
 pub use oauth::{LoggedIn, LoginError, login};
 pub use server_approvals::ServerApprovals;
 pub use settings::Settings;
-pub use shelf::CacheUse;
 pub use supervisor::supervise;
+pub use tool_cache::CacheUse;
 pub use trust::{Line, Sign, Waiting};
 pub use typings::Voice;
 pub use upstream::{CallCounts, Latency, log_of};

@@ -64,21 +64,21 @@ impl ObservedOutputs {
         tool: &Tool,
         result: &Value,
     ) {
-        if tool.has_output_schema || tool.looked_at.load(Ordering::Relaxed) >= MAX_OBSERVATIONS {
+        if tool.has_output_schema || tool.recorded_results.load(Ordering::Relaxed) >= MAX_OBSERVATIONS {
             return;
         }
-        tool.looked_at.fetch_add(1, Ordering::Relaxed);
+        tool.recorded_results.fetch_add(1, Ordering::Relaxed);
         self.with(server, |known| {
             let is_new = !known.tools.contains_key(&tool.name);
             if is_new && known.tools.len() >= MAX_TOOLS {
                 return;
             }
             let fresh = || ToolOutput {
-                definition: tool.definition().to_owned(),
+                definition: tool.definition_hash().to_owned(),
                 seen: OutputShape::default(),
             };
             let entry = known.tools.entry(tool.name.clone()).or_insert_with(fresh);
-            if entry.definition != tool.definition() {
+            if entry.definition != tool.definition_hash() {
                 *entry = fresh();
             }
             entry.seen.observe(result);
@@ -94,7 +94,7 @@ impl ObservedOutputs {
         }
         self.with(server, |known| {
             let known = known.tools.get(&tool.name)?;
-            (known.definition == tool.definition()).then(|| known.seen.schema())
+            (known.definition == tool.definition_hash()).then(|| known.seen.schema())
         })
     }
 

@@ -24,7 +24,7 @@ pub(crate) use digest::digest;
 use crate::{
     ServerConfig, Settings, TrustMode,
     private_files::{self, FileLock, FileStamp},
-    upstream::Listing,
+    upstream::ToolListing,
 };
 use decide::{LiveTools, PriorTrust, decide};
 use record::{PinnedDefinition, TrustRecord};
@@ -131,12 +131,12 @@ impl Trust {
     /// written to the file only under the lock.
     pub(crate) fn review(
         &self,
-        listing: &Listing,
+        listing: &ToolListing,
         version: Option<&str>,
         lock: Option<&FileLock>,
     ) -> BTreeMap<String, HoldReason> {
         let mut memory = self.read();
-        let tools = listing.listed().map(|(tool, sha256)| {
+        let tools = listing.all_tools().map(|(tool, sha256)| {
             let sha256 = sha256.to_owned();
             (tool.name.as_str(), PinnedDefinition { sha256, text: Some(tool.raw.clone()) })
         });
@@ -163,7 +163,7 @@ impl Trust {
     }
 
     /// Returns the held definitions of a listing, including those that the file does not have.
-    pub(crate) fn pending_approvals_in(&self, listing: &Listing) -> Vec<Waiting> {
+    pub(crate) fn pending_approvals_in(&self, listing: &ToolListing) -> Vec<Waiting> {
         let memory = self.read();
         let before = |tool: &str| match &memory.prior {
             PriorTrust::Record(record) => record.pins.get(tool).and_then(|pin| pin.text.clone()),
@@ -183,7 +183,7 @@ impl Trust {
     pub(crate) async fn approve(
         &self,
         agreed: &[Waiting],
-        listing: &Listing,
+        listing: &ToolListing,
     ) -> std::io::Result<()> {
         let waiting =
             self.pending_approvals().into_iter().chain(self.pending_approvals_in(listing));

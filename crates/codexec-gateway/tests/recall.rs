@@ -1,4 +1,4 @@
-//! The search finds what it should in a catalogue that was written for this test. The figures
+//! Checks that search finds the expected tools in a catalogue written for this test. The figures
 //! for real catalogues are in `docs/performance.md`; `cargo bench --bench search` measures them.
 #![expect(
     clippy::expect_used,

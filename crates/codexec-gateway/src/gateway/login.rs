@@ -5,7 +5,7 @@ use super::Gateway;
 use crate::{LoggedIn, LoginError, login};
 
 impl Gateway {
-    /// Logs in to one of the servers; see [`login`]. What waits for it is tried again by itself.
+    /// Logs in to one of the servers; see [`login`]. Waiting requests retry by themselves.
     pub async fn log_in(
         &self,
         server: &ServerName,

@@ -1,4 +1,4 @@
-//! Lists and texts that a guest asks for, made beside the event loop.
+//! Lists and texts for guests, built on blocking threads.
 
 use codexec_types::{CallCode, CallError, Json, ToolFilter};
 use serde_json::{Value, json};
@@ -6,21 +6,21 @@ use serde_json::{Value, json};
 use super::Gateway;
 use crate::{
     Voice,
-    catalogue::{Catalogue, Entry, find_server},
+    catalogue::{Catalogue, CatalogueEntry, find_server},
     help,
 };
 
-/// What looking for words may cost, in bytes compared: a tenth of a second.
+/// The cost limit of a word search in bytes compared, about a tenth of a second.
 const COMPARED_BYTES: usize = 256 << 20;
 
 impl Gateway {
-    /// Every tool in which one of the words occurs; all of them when there are none.
+    /// Returns every tool that contains one of the words, or all tools if there are no words.
     pub(super) async fn discover(
         &self,
         words: Vec<String>,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        self.gather(allowed).await;
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
         self.work_aside(move || gateway.find_words(&words, &catalogue, &allowed)).await?
@@ -40,10 +40,10 @@ impl Gateway {
         for entry in catalogue.all(allowed) {
             let cost = words.len() * (entry.tool.name.len() + entry.tool.description.len());
             left = left.checked_sub(cost).ok_or_else(|| {
-                let message = "words: there are too many for so many tools; give fewer";
+                let message = "words: too many for this number of tools; give fewer";
                 CallError::new(CallCode::InvalidArgs, message)
             })?;
-            if !words.is_empty() && !occurs(&words, entry) {
+            if !words.is_empty() && !contains_any(&words, entry) {
                 continue;
             }
             if found.len() > 1 {
@@ -69,14 +69,14 @@ impl Gateway {
         let entries = match name {
             None => return self.overview(allowed, voice).await,
             Some(name) if find_server(name, &self.fleet().names).is_some() => {
-                Ok(self.entries_of(name, allowed).await?)
+                Ok(self.server_entries(name, allowed).await?)
             }
-            Some(name) => Err(self.entry(name, allowed).await?),
+            Some(name) => Err(self.find_entry(name, allowed).await?),
         };
         let (gateway, name) = (self.clone(), name.unwrap_or_default().to_owned());
         let write = move || {
             let observed =
-                |entry: &Entry| gateway.inner.observed.schema(&entry.server, &entry.tool);
+                |entry: &CatalogueEntry| gateway.inner.observed.schema(&entry.server, &entry.tool);
             let text = match &entries {
                 Ok(entries) => {
                     let entries: Vec<_> =
@@ -91,7 +91,7 @@ impl Gateway {
     }
 
     async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> Result<Json, CallError> {
-        self.gather(allowed).await;
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
         let write = move || {
@@ -100,7 +100,7 @@ impl Gateway {
             let text = help::describe_servers(
                 voice,
                 servers.map(|server| {
-                    let is_its = |entry: &&Entry| entry.server.as_str() == server.name;
+                    let is_its = |entry: &&CatalogueEntry| entry.server.as_str() == server.name;
                     (server, catalogue.all(&allowed).filter(is_its).count())
                 }),
             );
@@ -109,8 +109,8 @@ impl Gateway {
         self.work_aside(write).await?
     }
 
-    /// As text for the guest.
-    pub(super) async fn rendered(
+    /// Serializes a value for the guest on a blocking thread.
+    pub(super) async fn render_json(
         &self,
         value: impl serde::Serialize + Send + 'static,
     ) -> Result<Json, CallError> {
@@ -120,8 +120,8 @@ impl Gateway {
     }
 }
 
-/// In the shape that guests of `discoverMCPTools` know.
-fn describe(entry: &Entry) -> Value {
+/// Returns the shape that `discoverMCPTools` promises to guests.
+fn describe(entry: &CatalogueEntry) -> Value {
     let mut tool = json!({
         "name": format!("mcp__{}__{}", entry.server, entry.tool.name),
         "server": entry.server.as_str(),
@@ -135,7 +135,7 @@ fn describe(entry: &Entry) -> Value {
     tool
 }
 
-fn occurs(words: &[String], entry: &Entry) -> bool {
+fn contains_any(words: &[String], entry: &CatalogueEntry) -> bool {
     let name = format!("mcp__{}__{}", entry.server, entry.tool.name).to_lowercase();
     let description = entry.tool.description.to_lowercase();
     words.iter().any(|word| name.contains(word) || description.contains(word))

@@ -9,28 +9,28 @@ use crate::{
 };
 
 impl Gateway {
-    /// The servers that would be refused now, each with why. Starts nothing.
+    /// Returns the servers that would be refused now, with the reason. Starts nothing.
     pub fn refusals(&self) -> Vec<(ServerName, String)> {
         let fleet = self.fleet();
         let refused = fleet.upstreams.iter().filter_map(|upstream| {
             let TransportConfig::Stdio(program) = &upstream.config().transport else { return None };
-            Some((upstream.name().clone(), self.refusal(program)?))
+            Some((upstream.name().clone(), self.start_refusal(program)?))
         });
         refused.collect()
     }
 
-    fn refusal(&self, program: &StdioConfig) -> Option<String> {
-        let plain = |(name, secret): &(String, Secret)| match secret {
+    fn start_refusal(&self, program: &StdioConfig) -> Option<String> {
+        let plain_value = |(name, secret): &(String, Secret)| match secret {
             Secret::Plain(value) => Some((name.clone(), value.clone())),
             Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => None,
         };
-        let env: Vec<(String, String)> = program.env.iter().filter_map(plain).collect();
+        let env: Vec<(String, String)> = program.env.iter().filter_map(plain_value).collect();
         let refused = plan_start(program, &env, &self.inner.shared.settings).err()?;
         match refused {
             StartRefusal::GuestWritable { .. } | StartRefusal::TakesFromWorkingDir(_) => {
                 Some(format!("{:?} {refused}", program.command))
             }
-            // Whoever starts it is told.
+            // These errors are reported when the server is started.
             StartRefusal::NotFound | StartRefusal::NoDirectory(_) => None,
         }
     }

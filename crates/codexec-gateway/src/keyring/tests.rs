@@ -28,10 +28,10 @@ async fn a_stored_secret_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(dir.path());
     let secret = Secret::Keyring("key".to_owned());
-    let missing = secret.value(&settings).await.expect_err("nothing there").to_string();
+    let missing = secret.resolve(&settings).await.expect_err("nothing there").to_string();
     assert!(missing.starts_with("the keyring has no \"key\": "), "{missing}");
     store("key", "hunter2", &settings).await.expect("stored");
-    assert_eq!(secret.value(&settings).await, Ok("hunter2".to_owned()));
+    assert_eq!(secret.resolve(&settings).await, Ok("hunter2".to_owned()));
 }
 
 #[tokio::test]

@@ -266,7 +266,7 @@ async fn oauth_client(
         if !is_document || reads_documents {
             let mut client = OAuthClientConfig::new(id, redirect);
             if let Some(secret) = oauth.client_secret.as_ref().filter(|_| !is_document) {
-                let secret = secret.value(settings).await;
+                let secret = secret.resolve(settings).await;
                 let secret = secret.map_err(|error| LoginError::Secret(error.to_string()))?;
                 client = client.with_client_secret(secret);
             }

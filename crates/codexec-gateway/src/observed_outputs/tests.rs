@@ -75,7 +75,7 @@ fn txt_3_no_value_is_stored_and_everything_is_bounded() {
     for n in 0..2_000 {
         observed.observe(&server(), &tool, &json!({format!("f{n}"): 1}));
     }
-    assert_eq!(tool.looked_at.load(Ordering::Relaxed), MAX_OBSERVATIONS);
+    assert_eq!(tool.recorded_results.load(Ordering::Relaxed), MAX_OBSERVATIONS);
 }
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn an_invalid_file_counts_as_missing() {
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path().to_path_buf();
     let tool = tool("t", "");
-    let definition = tool.definition();
+    let definition = tool.definition_hash();
     let hidden = json!({"t": {"definition": definition, "seen": {"object": {"times": 1,
         "fields": {"a\u{202e}": {"times": 1, "seen": {"kinds": ["string"]}}}}}}});
     std::fs::create_dir(home.join("observed")).expect("made");

@@ -1,4 +1,4 @@
-//! Against a real process that misbehaves as told: `tests/scripted.py`.
+//! Tests against a real process that misbehaves on command: `tests/scripted.py`.
 
 mod answers;
 mod calls;
@@ -59,7 +59,7 @@ async fn call(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallE
     Ok(answer.to_value().expect("JSON"))
 }
 
-/// Calls one tool and then another: what the first does must not reach the second.
+/// Calls one tool and then another: the first must not affect the second.
 async fn check(plan: Value, tool: &str, expected: Result<Value, &str>) {
     let gateway = gateway(&plan);
     let actual = call(&gateway, tool, json!({})).await.map_err(|err| err.message);

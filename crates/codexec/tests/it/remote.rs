@@ -177,7 +177,7 @@ fn rem_2_a_redirect_elsewhere_is_not_followed() {
     entry["headers"] = json!({"Authorization": "Bearer hunter2"});
     let mut client = Client::start(&json!({"fake": entry}));
     let said = client.run("return await tools.fake.echo({})").failed();
-    assert!(said.contains("it sends us to another place"), "{said}");
+    assert!(said.contains("it redirects to another origin"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
     assert!(server.log().contains("hunter2"));
     assert_eq!(other.log(), "[]");
@@ -188,5 +188,8 @@ fn a_server_that_wants_a_login_says_what_to_do() {
     let server = Scripted::start(&json!({"oauth": {}}));
     let mut client = Client::start(&json!({"fake": server.entry()}));
     let said = client.run("return await tools.fake.echo({})").failed();
-    assert!(said.contains("it wants a login; log in with `codexec servers login fake`"), "{said}");
+    assert!(
+        said.contains("it requires a login; log in with `codexec servers login fake`"),
+        "{said}"
+    );
 }

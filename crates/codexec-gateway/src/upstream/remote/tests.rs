@@ -1,8 +1,8 @@
-//! Against a real server on this machine that misbehaves as told: `tests/scripted_http.py`.
+//! Tests against a real local server that misbehaves on command: `tests/scripted_http.py`.
 
 mod bad_answers;
+mod connections;
 mod logins;
-mod roads;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -20,14 +20,14 @@ use crate::{
     TransportConfig, Warden,
 };
 
-/// Ends with the test: its input closes.
-struct Scripted {
+/// A scripted server, killed with the test.
+struct ScriptedHttpServer {
     child: Child,
     port: u16,
 }
 
-impl Scripted {
-    fn start(plan: &Value) -> Scripted {
+impl ScriptedHttpServer {
+    fn start(plan: &Value) -> ScriptedHttpServer {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted_http.py");
         #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
         let mut command = Command::new("python3");
@@ -37,14 +37,14 @@ impl Scripted {
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
-        Scripted { child, port: line.trim().parse().expect("a port") }
+        ScriptedHttpServer { child, port: line.trim().parse().expect("a port") }
     }
 
     fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// What it was asked so far.
+    /// Returns the requests it received so far.
     async fn log(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/log", self.port);
         let client = crate::web::build_client(&settings(None)).expect("a client");
@@ -52,13 +52,13 @@ impl Scripted {
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// How often it was asked for `path`.
+    /// Returns how often `path` was requested.
     async fn times(&self, path: &str) -> usize {
         self.log().await.iter().filter(|entry| entry["path"] == path).count()
     }
 }
 
-impl Drop for Scripted {
+impl Drop for ScriptedHttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -62,7 +62,7 @@ fn who_cannot_be_asked_declines() {
     }
     let mut us = Speaker::scripted(Legacy, json!({}));
     let result = us.call("s__rounds", json!({"params": form()}));
-    let sorry = "UPSTREAM_ERROR: s.rounds: it wants input, and nobody can be asked";
+    let sorry = "UPSTREAM_ERROR: s.rounds: it asks for input, and this client cannot be asked";
     assert_eq!(result["content"][0]["text"], sorry);
 }
 

@@ -1,4 +1,4 @@
-//! What is known of one remote server and of the requests to it.
+//! The state of one remote server and of the requests to it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,41 +8,41 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    outgoing::Outgoing,
-    params::{Mirrored, mirrored},
+    mirrored_arguments::{MirroredArgument, find_mirrored_arguments},
+    outgoing::OutgoingMessage,
 };
 use crate::{
     clean::clean_line,
     upstream::{
-        connection::News,
+        connection::ServerEvents,
         incoming::{InFlight, Message},
-        theirs::Theirs,
+        server_messages::ServerMessages,
     },
 };
 
 const MIRRORED_TOOLS: usize = 5_000;
 
 #[derive(Default)]
-pub(super) struct Books {
+pub(super) struct RemoteState {
     pub(super) in_flight: InFlight,
     pub(super) calls: HashMap<i64, CancellationToken>,
-    /// What a server before 2026-07-28 said at the handshake.
+    /// Session id from the handshake of a server before 2026-07-28.
     pub(super) session: Option<HeaderValue>,
     pub(super) version: Option<HeaderValue>,
-    pub(super) mirrored: HashMap<String, Vec<Mirrored>>,
+    pub(super) mirrored: HashMap<String, Vec<MirroredArgument>>,
     pub(super) is_modern: bool,
-    /// The server will say when its tools change, to who asks for it.
-    pub(super) tells_changes: bool,
+    /// True if the server offers a subscription to changes of its tools.
+    pub(super) offers_changes: bool,
 }
 
-impl Books {
-    pub(super) fn new(news: News) -> Books {
-        let in_flight = InFlight::new(Arc::default(), Theirs::new(news));
-        Books { in_flight, ..Books::default() }
+impl RemoteState {
+    pub(super) fn new(server_events: ServerEvents) -> RemoteState {
+        let in_flight = InFlight::new(Arc::default(), ServerMessages::new(server_events));
+        RemoteState { in_flight, ..RemoteState::default() }
     }
 
-    /// Takes out of an answer what later requests need to know.
-    pub(super) fn learn(&mut self, message: &mut Message, of: Option<&Outgoing>) {
+    /// Stores the parts of an answer that later requests need.
+    pub(super) fn learn(&mut self, message: &mut Message, of: Option<&OutgoingMessage>) {
         let Message::Response(response) = message else { return };
         match &mut response.result {
             ServerResult::InitializeResult(result) => {
@@ -51,7 +51,7 @@ impl Books {
             }
             ServerResult::DiscoverResult(result) => {
                 let tools = result.capabilities.tools.as_ref();
-                self.tells_changes = tools.is_some_and(|it| it.list_changed == Some(true));
+                self.offers_changes = tools.is_some_and(|it| it.list_changed == Some(true));
             }
             ServerResult::CustomResult(result)
                 if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>
@@ -62,12 +62,12 @@ impl Books {
         }
     }
 
-    /// Takes out the tools that cannot be called as they want to be.
+    /// Removes the tools whose `x-mcp-header` annotations are invalid.
     fn learn_tools(&mut self, list: &mut Value) {
         let Some(tools) = list.get_mut("tools").and_then(Value::as_array_mut) else { return };
         tools.retain(|tool| {
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-            match mirrored(tool.get("inputSchema").unwrap_or(&Value::Null)) {
+            match find_mirrored_arguments(tool.get("inputSchema").unwrap_or(&Value::Null)) {
                 Ok(found) if found.is_empty() => {
                     self.mirrored.remove(name);
                     true
@@ -79,7 +79,7 @@ impl Books {
                     true
                 }
                 Err(error) => {
-                    tracing::warn!(tool = %clean_line(name), %error, "left out");
+                    tracing::warn!(tool = %clean_line(name), %error, "tool left out");
                     false
                 }
             }

@@ -1,49 +1,49 @@
-//! A stream of server-sent events, cut into events of bounded size. The data stays bytes: what is
-//! not UTF-8 is for the reader of messages to repair.
+//! Parses server-sent events of bounded size. The data stays bytes: the message reader repairs
+//! invalid UTF-8.
 
 use std::time::Duration;
 
 use codexec_types::{Line, LineBuffer};
 
-/// An id that is longer is not kept; nobody needs to resume from it.
+/// Longer ids are not kept, so their streams cannot be resumed.
 const ID_BYTES: usize = 1 << 10;
-/// What is kept of an event that is too long: enough to see whose it was.
+/// How much of an oversized event is kept: enough to find its request.
 const HEAD_BYTES: usize = 4 << 10;
 
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// Empty means `message`.
     pub(super) kind: String,
     pub(super) data: Vec<u8>,
 }
 
 #[derive(Debug, PartialEq)]
-pub(super) enum Parsed {
-    Event(Event),
-    /// Said as soon as it is known, with the beginning of its data.
+pub(super) enum SseItem {
+    Event(SseEvent),
+    /// An oversized event, returned as soon as it is detected, with the beginning of its data.
     TooLong(Vec<u8>),
 }
 
-pub(super) struct Events {
+pub(super) struct SseParser {
     lines: LineBuffer,
     max_bytes: usize,
-    current: Event,
-    /// The rest of an event that is given up is dropped.
+    current: SseEvent,
+    /// True while the rest of an oversized event is skipped.
     is_dropping: bool,
     is_first_line: bool,
-    /// Where a broken stream can be resumed.
+    /// The event id from which a broken stream can be resumed.
     pub(super) last_id: Option<String>,
-    /// How long the server wants us to wait before that.
+    /// The delay that the server requests before a resume.
     pub(super) retry: Option<Duration>,
 }
 
-impl Events {
-    pub(super) fn new(max_bytes: usize) -> Events {
-        Events {
-            // The field's name stands before the data.
+impl SseParser {
+    pub(super) fn new(max_bytes: usize) -> SseParser {
+        SseParser {
+            // Leaves space for the field name before the data.
             lines: LineBuffer::new(max_bytes.saturating_add(16)),
             max_bytes,
-            current: Event::default(),
+            current: SseEvent::default(),
             is_dropping: false,
             is_first_line: true,
             last_id: None,
@@ -51,28 +51,28 @@ impl Events {
         }
     }
 
-    /// A new stream goes on where this one broke off.
+    /// Prepares for a new stream that resumes this one.
     pub(super) fn restart(&mut self) {
         let (last_id, retry) = (self.last_id.take(), self.retry);
-        *self = Events { last_id, retry, ..Events::new(self.max_bytes) };
+        *self = SseParser { last_id, retry, ..SseParser::new(self.max_bytes) };
     }
 
-    /// Takes what was read. Call [`Events::next`] until it gives nothing.
+    /// Adds bytes. Call [`SseParser::next`] afterwards until it returns `None`.
     pub(super) fn push(&mut self, read: &[u8]) {
         self.lines.push(read);
     }
 
-    pub(super) fn next(&mut self) -> Option<Parsed> {
+    pub(super) fn next(&mut self) -> Option<SseItem> {
         while let Some(line) = self.lines.next_line() {
             let line = match line {
                 Line::Whole(line) => line,
                 Line::TooLong { head } => {
                     let head = head.strip_prefix(b"data:").unwrap_or(&head).to_vec();
-                    self.current = Event::default();
+                    self.current = SseEvent::default();
                     if std::mem::replace(&mut self.is_dropping, true) {
                         continue;
                     }
-                    return Some(Parsed::TooLong(head));
+                    return Some(SseItem::TooLong(head));
                 }
             };
             let line = if std::mem::take(&mut self.is_first_line) {
@@ -83,24 +83,24 @@ impl Events {
             if line.is_empty() {
                 self.is_dropping = false;
                 let event = std::mem::take(&mut self.current);
-                // Without data it is no event; its id counts all the same.
+                // An event without data is ignored, but its id counts.
                 if !event.data.is_empty() {
-                    return Some(Parsed::Event(event));
+                    return Some(SseItem::Event(event));
                 }
             } else if !self.is_dropping {
-                self.field(line);
+                self.read_field(line);
                 if self.current.data.len() > self.max_bytes {
                     let mut event = std::mem::take(&mut self.current);
                     event.data.truncate(HEAD_BYTES);
                     self.is_dropping = true;
-                    return Some(Parsed::TooLong(event.data));
+                    return Some(SseItem::TooLong(event.data));
                 }
             }
         }
         None
     }
 
-    fn field(&mut self, line: &[u8]) {
+    fn read_field(&mut self, line: &[u8]) {
         let colon = line.iter().position(|&byte| byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
         let value = value.strip_prefix(b":").unwrap_or(value);

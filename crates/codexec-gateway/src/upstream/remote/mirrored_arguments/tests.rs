@@ -3,9 +3,9 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn a_header_must_be_an_arguments() {
+fn header_annotations_are_checked() {
     let check = |schema: Value, expected: Result<usize, BadHeader>| {
-        assert_eq!(mirrored(&schema).map(|found| found.len()), expected, "{schema}");
+        assert_eq!(find_mirrored_arguments(&schema).map(|found| found.len()), expected, "{schema}");
     };
     let text = |name: &str| json!({"type": "string", "x-mcp-header": name});
     check(json!({"type": "object"}), Ok(0));

@@ -2,7 +2,7 @@ use super::*;
 use crate::{Secret, ServerState};
 
 #[tokio::test]
-async fn both_eras_are_spoken() {
+async fn both_protocol_eras_work() {
     for (plan, version) in [
         (json!({"era": "modern"}), "2026-07-28"),
         (json!({"era": "legacy"}), "2025-11-25"),
@@ -10,7 +10,7 @@ async fn both_eras_are_spoken() {
         (json!({"era": "legacy", "discover": 404}), "2025-11-25"),
         (json!({"era": "legacy", "discover": 500}), "2025-11-25"),
     ] {
-        let server = Scripted::start(&plan);
+        let server = ScriptedHttpServer::start(&plan);
         let gateway = gateway(remote(&server.url()));
         let headers = call(&gateway, "headers").await.expect("an answer");
         assert_eq!(headers["mcp-protocol-version"], version, "{plan}");
@@ -19,9 +19,9 @@ async fn both_eras_are_spoken() {
 }
 
 #[tokio::test]
-async fn an_old_server_is_found_without_being_told() {
+async fn sse_servers_are_detected() {
     for kind in [RemoteKind::Sse, RemoteKind::Http] {
-        let server = Scripted::start(&json!({"era": "sse"}));
+        let server = ScriptedHttpServer::start(&json!({"era": "sse"}));
         let gateway = gateway(RemoteConfig { kind, ..remote(&server.url()) });
         let echoed = call_with(&gateway, "echo", json!({"n": 1})).await;
         assert_eq!(echoed, Ok(json!({"n": 1})), "{kind:?}");
@@ -30,26 +30,26 @@ async fn an_old_server_is_found_without_being_told() {
 }
 
 #[tokio::test]
-async fn rem_2_an_old_server_is_told_nothing_elsewhere() {
-    let other = Scripted::start(&json!({}));
+async fn rem_2_the_sse_endpoint_stays_within_the_origin() {
+    let other = ScriptedHttpServer::start(&json!({}));
     let plan = json!({"era": "sse", "endpoint": other.url()});
-    let server = Scripted::start(&plan);
+    let server = ScriptedHttpServer::start(&plan);
     let gateway = gateway(RemoteConfig { kind: RemoteKind::Sse, ..remote(&server.url()) });
     let error = call(&gateway, "echo").await.expect_err("refused");
-    assert_eq!(error, "server \"s\": it wants to be told things elsewhere");
+    assert_eq!(error, "server \"s\": its SSE endpoint is on another origin");
     assert_eq!(other.log().await, Vec::<Value>::new());
 }
 
 #[tokio::test]
 async fn rem_2_redirects_stay_within_the_origin() {
-    let other = Scripted::start(&json!({}));
+    let other = ScriptedHttpServer::start(&json!({}));
     let secret = vec![("Authorization".to_owned(), Secret::Plain("Bearer hunter2".to_owned()))];
-    // At the handshake, and at a call.
+    // During the handshake, and during a call.
     for plan in [json!({"redirect": other.url()}), json!({"elsewhere": other.url()})] {
-        let server = Scripted::start(&plan);
+        let server = ScriptedHttpServer::start(&plan);
         let gateway = gateway(RemoteConfig { headers: secret.clone(), ..remote(&server.url()) });
         let error = call(&gateway, "elsewhere").await.expect_err("refused");
-        let place = format!("it sends us to another place (http://127.0.0.1:{})", other.port);
+        let place = format!("it redirects to another origin (http://127.0.0.1:{})", other.port);
         assert!(error.contains(&place), "{error}");
         assert!(
             server.log().await.iter().all(|it| it["headers"]["authorization"] == "Bearer hunter2")
@@ -58,15 +58,15 @@ async fn rem_2_redirects_stay_within_the_origin() {
     }
     assert_eq!(other.log().await, Vec::<Value>::new());
 
-    let server = Scripted::start(&json!({"moved": true}));
+    let server = ScriptedHttpServer::start(&json!({"moved": true}));
     let gateway = gateway(RemoteConfig { headers: secret, ..remote(&server.url()) });
     assert_eq!(call_with(&gateway, "echo", json!({"n": 1})).await, Ok(json!({"n": 1})));
     gateway.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_taken_up_again() {
-    let server = Scripted::start(&json!({"era": "legacy"}));
+async fn broken_streams_are_resumed() {
+    let server = ScriptedHttpServer::start(&json!({"era": "legacy"}));
     let gateway = gateway(remote(&server.url()));
     assert_eq!(call(&gateway, "resume").await, Ok(json!("resumed")));
     let log = server.log().await;
@@ -77,11 +77,11 @@ async fn a_stream_that_breaks_off_is_taken_up_again() {
 }
 
 #[tokio::test]
-async fn changes_are_heard() {
-    let server = Scripted::start(&json!({"changes": true}));
+async fn change_notifications_are_received() {
+    let server = ScriptedHttpServer::start(&json!({"changes": true}));
     let gateway = gateway(remote(&server.url()));
     assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
-    // It says that its tools have changed as soon as somebody listens, and has one more then.
+    // The server announces a change as soon as somebody subscribes, and has one more tool then.
     let deadline = std::time::Instant::now() + Duration::from_secs(20);
     while call(&gateway, "new").await != Ok(json!({})) {
         assert!(std::time::Instant::now() < deadline, "nobody heard it");
@@ -95,9 +95,9 @@ async fn changes_are_heard() {
 }
 
 #[tokio::test]
-async fn who_leaves_closes_the_stream() {
+async fn dropping_a_call_closes_its_stream() {
     for era in ["modern", "legacy"] {
-        let server = Scripted::start(&json!({ "era": era }));
+        let server = ScriptedHttpServer::start(&json!({ "era": era }));
         let gateway = gateway(remote(&server.url()));
         assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
         let hanging = tokio::time::timeout(Duration::from_millis(300), call(&gateway, "hang"));
@@ -110,8 +110,8 @@ async fn who_leaves_closes_the_stream() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_over_is_begun_anew() {
-    let server = Scripted::start(&json!({"era": "legacy"}));
+async fn an_expired_session_is_renewed() {
+    let server = ScriptedHttpServer::start(&json!({"era": "legacy"}));
     let gateway = gateway(remote(&server.url()));
     let error = call(&gateway, "forget").await.expect_err("forgotten");
     assert_eq!(error, "server \"s\": it ended (its session is over)");
@@ -121,25 +121,25 @@ async fn a_session_that_is_over_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_back_is_found_again() {
-    let server = Scripted::start(&json!({}));
+async fn a_restarted_server_is_reconnected() {
+    let server = ScriptedHttpServer::start(&json!({}));
     let port = server.port;
     let gateway = gateway(remote(&server.url()));
     assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
     drop(server);
-    // The first may still find the old connection open.
+    // The first call may still find the old connection open.
     let mut error = call(&gateway, "echo").await.expect_err("gone");
     if error.contains("the connection broke") {
         error = call(&gateway, "echo").await.expect_err("gone");
     }
     assert!(error.contains("no connection: "), "{error}");
     assert_ne!(gateway.health()[0].state, ServerState::Ready);
-    let _server = Scripted::start(&json!({ "port": port }));
+    let _server = ScriptedHttpServer::start(&json!({ "port": port }));
     assert_eq!(call(&gateway, "echo").await, Ok(json!({})));
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_at_once() {
+async fn refused_connections_fail_at_once() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = free.local_addr().expect("bound").port();
     drop(free);
@@ -149,11 +149,11 @@ async fn nobody_there_is_said_at_once() {
 }
 
 #[tokio::test]
-async fn headers_come_from_where_they_are_kept() {
+async fn headers_resolve_their_secrets() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("key");
     std::fs::write(&path, "hunter2\n").expect("written");
-    let server = Scripted::start(&json!({}));
+    let server = ScriptedHttpServer::start(&json!({}));
     let headers = vec![
         ("X-Api-Key".to_owned(), Secret::File(path)),
         ("X-Plain".to_owned(), Secret::Plain("a".to_owned())),
@@ -165,17 +165,18 @@ async fn headers_come_from_where_they_are_kept() {
     let headers = vec![("X-Api-Key".to_owned(), Secret::Plain("hunter2\r\nX: 1".to_owned()))];
     let bad = gateway(RemoteConfig { headers, ..remote(&server.url()) });
     let error = call(&bad, "headers").await.expect_err("not sent");
-    let expected = "server \"s\": it did not start: `headers.X-Api-Key`: its value cannot be sent";
+    let expected = "server \"s\": it did not start: `headers.X-Api-Key`: its value is not \
+                    a valid header value";
     assert_eq!(error, expected);
 }
 
 #[tokio::test]
-async fn a_header_that_is_not_taken_is_said_to_be_it() {
-    let server = Scripted::start(&json!({"tokens": ["right"]}));
+async fn a_rejected_authorization_header_is_named() {
+    let server = ScriptedHttpServer::start(&json!({"tokens": ["right"]}));
     let headers = vec![("Authorization".to_owned(), Secret::Plain("Bearer wrong".to_owned()))];
     let gateway = gateway(RemoteConfig { headers, ..remote(&server.url()) });
     let error = call(&gateway, "echo").await.expect_err("refused");
-    let expected = "it does not take the Authorization header of its entry";
+    let expected = "it rejects the Authorization header of its entry";
     assert!(error.ends_with(expected), "{error}");
 }
 
@@ -187,7 +188,9 @@ async fn arguments_are_mirrored_into_headers() {
     let tool = |name: &str, schema: &Value| json!({"name": name, "inputSchema": schema});
     let mut twice = schema.clone();
     twice["properties"]["other"] = json!({"type": "string", "x-mcp-header": "REGION"});
-    let server = Scripted::start(&json!({"raw_tools": [tool("go", &schema), tool("bad", &twice)]}));
+    let server = ScriptedHttpServer::start(
+        &json!({"raw_tools": [tool("go", &schema), tool("bad", &twice)]}),
+    );
     let gateway = gateway(remote(&server.url()));
     call_with(&gateway, "go", json!({"region": "eu"})).await.expect("an answer");
     let log = server.log().await;

@@ -1,4 +1,4 @@
-//! Lists on disk and quarantine, against a real process that lists what it is told to.
+//! Saved lists and quarantine, against a real process that lists the tools it is told to.
 
 use std::{path::Path, time::Duration};
 
@@ -21,7 +21,8 @@ fn settings(home: &Path) -> Settings {
     }
 }
 
-/// The plan stands in a file, so that the server can become another and keep its entry.
+/// Writes the plan to a file, so that the server's behaviour can change while its entry stays the
+/// same.
 fn server(home: &Path, name: &str, plan: &Value) -> ServerConfig {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
     let file = home.join(format!("{name}.plan"));
@@ -43,8 +44,8 @@ fn plan(tools: &[Value]) -> Value {
     json!({"tools": ["become", "lists"], "raw_tools": tools})
 }
 
-/// What it lists after `become`, which `become` and `lists` themselves must survive.
-fn becoming(tools: &[Value]) -> Value {
+/// The list after `become`; it must still contain `become` and `lists`.
+fn list_after_become(tools: &[Value]) -> Value {
     let own = ["become", "lists"].map(|name| tool(name, &format!("Answers by {name}.")));
     Value::Array(own.iter().chain(tools).cloned().collect())
 }
@@ -68,16 +69,16 @@ async fn names(gateway: &Gateway) -> Vec<String> {
 #[track_caller]
 fn check_held(actual: Result<Value, CallError>, tool: &str, why: &str) {
     let expected = format!(
-        "tool \"s.{tool}\" is in quarantine: {why}; the user can look at it and let it be used \
+        "tool \"s.{tool}\" is in quarantine: {why}; the user can review and approve it \
          with `codexec servers approve s`"
     );
     let error = actual.expect_err("in quarantine");
     assert_eq!((error.message, error.code), (expected, codexec_types::CallCode::ToolQuarantined));
 }
 
-/// The lists of another process answer at once, with a server that never does.
+/// Lists saved by another process answer at once, although the server hangs.
 #[tokio::test]
-async fn what_is_on_disk_answers_before_the_server_does() {
+async fn saved_lists_answer_before_the_server_does() {
     let home = tempfile::tempdir().expect("a folder");
     let first = gateway(home.path(), &plan(&[tool("echo", "Says it.")]));
     assert_eq!(names(&first).await, ["become", "lists", "echo"]);
@@ -91,7 +92,7 @@ async fn what_is_on_disk_answers_before_the_server_does() {
     let schema =
         second.schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript).await.expect("known");
     assert_eq!(schema.description.as_deref(), Some("Says it."));
-    // It is started behind the answer.
+    // The server is started in the background.
     let starting = async {
         while second.health()[0].state != ServerState::Starting {
             tokio::task::yield_now().await;
@@ -104,7 +105,7 @@ async fn what_is_on_disk_answers_before_the_server_does() {
 }
 
 #[tokio::test]
-async fn a_fresh_list_can_stand_for_the_server() {
+async fn a_fresh_saved_list_can_replace_the_server() {
     let home = tempfile::tempdir().expect("a folder");
     let with = |cache: CacheUse, plan: &Value| {
         let settings = Settings { cache, ..settings(home.path()) };
@@ -117,7 +118,7 @@ async fn a_fresh_list_can_stand_for_the_server() {
     let second = with(CacheUse::Instead, &plan(&[tool("new", "")]));
     assert_eq!(names(&second).await, ["become", "lists"]);
     assert_eq!(second.health()[0].state, ServerState::Idle);
-    // A call is the server's own matter.
+    // A call reaches the server itself.
     assert_eq!(call(&second, "new", json!({})).await, Ok(json!({})));
     second.shutdown().await;
     let third = with(CacheUse::Never, &plan(&[]));
@@ -126,15 +127,15 @@ async fn a_fresh_list_can_stand_for_the_server() {
     third.shutdown().await;
 }
 
-/// An old list is better than none, and says so.
+/// An expired list is used, and reported as stale.
 #[tokio::test]
-async fn an_old_list_is_used_and_called_old() {
+async fn an_expired_list_is_used_and_reported_as_stale() {
     let home = tempfile::tempdir().expect("a folder");
     let mut quick = plan(&[]);
     quick["ttl_ms"] = json!(1_000);
     let first = gateway(home.path(), &quick);
     assert_eq!(names(&first).await, ["become", "lists"]);
-    // It has had its time when the server has been asked again.
+    // The list has expired when the server has been asked again.
     let again = async { while call(&first, "lists", json!({})).await == Ok(json!(1)) {} };
     tokio::time::timeout(Duration::from_secs(20), again).await.expect("listed again");
     first.shutdown().await;
@@ -154,9 +155,9 @@ async fn an_old_list_is_used_and_called_old() {
     second.shutdown().await;
 }
 
-/// FS-017 and its kind: whatever is written there, nothing is shown that was not accepted.
+/// FS-017 and similar: no content of the cache file makes an unapproved definition visible.
 #[tokio::test]
-async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
+async fn up_4_a_saved_list_shows_only_accepted_definitions() {
     let home = tempfile::tempdir().expect("a folder");
     let both = |plan: &Value| {
         let servers = ["s", "t"].map(|name| server(home.path(), name, plan)).to_vec();
@@ -200,7 +201,7 @@ async fn up_4_a_list_on_disk_shows_nothing_of_its_own() {
     check("nothing is known to be accepted", &[]).await;
 }
 
-/// The very next call after the server's word is refused, whatever part has changed.
+/// The first call after the change notification is refused, whichever field has changed.
 #[tokio::test]
 async fn up_4_a_changed_definition_is_not_called_again() {
     let before = tool("echo", "Says it.");
@@ -223,7 +224,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         let home = tempfile::tempdir().expect("a folder");
         let gateway = gateway(home.path(), &plan(std::slice::from_ref(&before)));
         assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
-        let tools = becoming(std::slice::from_ref(&changed));
+        let tools = list_after_become(std::slice::from_ref(&changed));
         call(&gateway, "become", json!({ "tools": tools })).await.expect("still as it was");
         let refused = call(&gateway, "echo", json!({})).await;
         check_held(refused, "echo", "its definition has changed");
@@ -236,7 +237,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
         // Back and forth, and back again.
         for (tools, is_fine) in [(&before, true), (&changed, false), (&before, true)] {
-            let tools = becoming(std::slice::from_ref(tools));
+            let tools = list_after_become(std::slice::from_ref(tools));
             call(&gateway, "become", json!({ "tools": tools })).await.expect("as it was");
             assert_eq!(call(&gateway, "echo", json!({})).await.is_ok(), is_fine, "{changed}");
         }
@@ -245,14 +246,14 @@ async fn up_4_a_changed_definition_is_not_called_again() {
 }
 
 #[tokio::test]
-async fn up_4_a_flood_of_changes_hurts_nobody_but_its_server() {
+async fn up_4_a_flood_of_changes_affects_only_its_server() {
     let home = tempfile::tempdir().expect("a folder");
     let servers = vec![
         server(home.path(), "s", &plan(&[tool("echo", "")])),
         server(home.path(), "t", &plan(&[tool("echo", "")])),
     ];
     let gateway = Gateway::new(servers, settings(home.path()));
-    let flood = json!({"tools": becoming(&[tool("echo", "")]), "times": 5_000});
+    let flood = json!({"tools": list_after_become(&[tool("echo", "")]), "times": 5_000});
     call(&gateway, "become", flood).await.expect("as it was");
     assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
     let lists = call(&gateway, "lists", json!({})).await.expect("a number");
@@ -260,42 +261,42 @@ async fn up_4_a_flood_of_changes_hurts_nobody_but_its_server() {
     gateway.shutdown().await;
 }
 
-/// A server that says its tools have changed and then does not list them is not called blindly.
+/// A server that announces a change but does not list its tools is not called.
 #[tokio::test]
-async fn up_4_a_list_that_never_comes_is_not_waited_for_without_end() {
+async fn up_4_waiting_for_a_missing_list_times_out() {
     let home = tempfile::tempdir().expect("a folder");
     let mut once = plan(&[tool("echo", "")]);
     once["lists"] = json!(1);
     let short = Settings { call_timeout: Duration::from_secs(1), ..settings(home.path()) };
     let gateway = Gateway::new(vec![server(home.path(), "s", &once)], short);
-    call(&gateway, "become", json!({"tools": becoming(&[])})).await.expect("as it was");
+    call(&gateway, "become", json!({"tools": list_after_become(&[])})).await.expect("as it was");
     let error = call(&gateway, "echo", json!({})).await.expect_err("unknown");
-    let why = "server \"s\": it says that its tools have changed, and does not list them";
+    let why = "server \"s\": it announced a change of its tools, but did not list them";
     assert_eq!(error.message, why);
     gateway.shutdown().await;
 }
 
 #[tokio::test]
-async fn up_4_approvals_outlive_the_process_and_the_cache_gives_none() {
+async fn up_4_approvals_persist_and_the_cache_approves_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let first = gateway(home.path(), &plan(&[tool("echo", "One.")]));
     assert_eq!(call(&first, "echo", json!({})).await, Ok(json!({})));
     first.shutdown().await;
     let second = gateway(home.path(), &plan(&[tool("echo", "Two.")]));
-    // The list on disk still has it: that is no reason to call it.
+    // The saved list still has the tool, but that does not permit a call.
     check_held(call(&second, "echo", json!({})).await, "echo", "its definition has changed");
 
     let name = ServerName::new("s").expect("a name");
     let waiting = second.waiting_now(&name).await.expect("known");
     let lines: Vec<String> = waiting[0].difference().into_iter().map(|line| line.text).collect();
     assert_eq!(lines, ["description: One.", "description: Two."]);
-    // Another process of ours approves, and this one sees it.
+    // Another process approves, and this one notices.
     let other = gateway(home.path(), &plan(&[tool("echo", "Two.")]));
     other.approve(&name, &waiting).await.expect("written");
     assert_eq!(call(&second, "echo", json!({})).await, Ok(json!({})));
     assert_eq!(names(&second).await, ["become", "lists", "echo"]);
     second.shutdown().await;
-    // What was approved by hand does not change with a version.
+    // A new version does not replace what was approved by hand.
     let mut third = plan(&[tool("echo", "Three.")]);
     third["version"] = json!("2");
     let third = gateway(home.path(), &third);
@@ -304,7 +305,7 @@ async fn up_4_approvals_outlive_the_process_and_the_cache_gives_none() {
 }
 
 #[tokio::test]
-async fn up_4_modes_hold_what_they_say() {
+async fn up_4_each_trust_mode_holds_the_right_tools() {
     let check = async |mode: TrustMode, then: &Value, expected: &[&str]| {
         let home = tempfile::tempdir().expect("a folder");
         let with = |plan: &Value| {
@@ -331,7 +332,7 @@ async fn up_4_modes_hold_what_they_say() {
 }
 
 #[tokio::test]
-async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
+async fn up_4_resources_of_a_held_server_are_not_read() {
     let home = tempfile::tempdir().expect("a folder");
     let mut config = server(home.path(), "s", &plan(&[tool("a", "1")]));
     config.narrow = Narrow { trust: Some(TrustMode::Manual), ..Narrow::default() };
@@ -348,9 +349,9 @@ async fn up_4_a_server_that_waits_for_approval_is_not_read_either() {
     gateway.shutdown().await;
 }
 
-/// Whatever is wrong with what was approved, nothing is approved by it.
+/// A damaged approvals file approves nothing.
 #[tokio::test]
-async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
+async fn up_4_damaged_approvals_approve_nothing() {
     let home = tempfile::tempdir().expect("a folder");
     let path = home.path().join("trust/s.json");
     let first = gateway(home.path(), &plan(&[tool("echo", "One.")]));
@@ -379,7 +380,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
     std::fs::remove_file(&path).expect("removed");
     std::os::unix::fs::symlink(&elsewhere, &path).expect("linked");
     check("a link").await;
-    // Approving puts it out of the way and begins anew.
+    // Approving moves the damaged file aside and starts a new one.
     let gateway = gateway(home.path(), &plan(&[tool("echo", "One.")]));
     let name = ServerName::new("s").expect("a name");
     let waiting = gateway.waiting_now(&name).await.expect("up");
@@ -392,7 +393,7 @@ async fn up_4_approvals_that_cannot_be_read_approve_nothing() {
 }
 
 #[tokio::test]
-async fn a_tool_that_is_switched_off_is_not_there() {
+async fn switched_off_tools_are_not_listed_or_called() {
     let home = tempfile::tempdir().expect("a folder");
     let mut config = server(home.path(), "s", &plan(&[tool("echo", ""), tool("put-it", "")]));
     config.narrow.disabled_tools = vec!["put*".to_owned()];
@@ -405,7 +406,7 @@ async fn a_tool_that_is_switched_off_is_not_there() {
     gateway.shutdown().await;
 }
 
-/// The entry of a name is another program now: nothing of the old one's is its.
+/// The entry now names another program, so the old approvals do not apply.
 #[tokio::test]
 async fn up_4_another_program_of_the_same_name_is_another_server() {
     let home = tempfile::tempdir().expect("a folder");

@@ -1,11 +1,11 @@
-//! The files that a server's arguments make it run.
+//! Finds the files that a server's arguments make it run.
 
 use std::path::{Path, PathBuf};
 
-use super::{Planner, is_program};
+use super::{StartPlanner, is_program};
 use crate::config::{is_code, is_interpreter};
 
-/// What follows these is code, or a folder with code.
+/// Options followed by code, or by a folder with code.
 const CODE_OPTIONS: [&str; 17] = [
     "--cwd",
     "--dir",
@@ -25,19 +25,19 @@ const CODE_OPTIONS: [&str; 17] = [
     "-jar",
     "-r",
 ];
-/// What follows these is no path.
+/// Options not followed by a path.
 const TEXT_OPTIONS: [&str; 6] = ["--eval", "--print", "-c", "-e", "-m", "-p"];
 const SHELLS: [&str; 6] = ["bash", "dash", "fish", "ksh", "sh", "zsh"];
-/// Programs that start what follows.
+/// Programs that run the command in their arguments.
 const WRAPPERS: [&str; 11] = [
     "doas", "env", "exec", "ionice", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout",
 ];
 
-impl Planner<'_> {
-    /// Paths of code among the arguments: what an interpreter is told first, what follows an option
-    /// for code, and every other file that has the ending of code or can be executed. Folders and
-    /// other files are the server's data.
-    pub(super) fn own_files(&self) -> Vec<PathBuf> {
+impl StartPlanner<'_> {
+    /// Returns the paths of code among the arguments: an interpreter's script, values of options
+    /// for code, and every other file that has a code extension or is executable. Folders and other
+    /// files are the server's data.
+    pub(super) fn code_files(&self) -> Vec<PathBuf> {
         let is_interpreter = is_interpreter(self.name());
         let mut files = Vec::new();
         let mut before = "";
@@ -62,11 +62,11 @@ impl Planner<'_> {
             }
             is_first &= arg.starts_with('-');
         }
-        files.extend(self.files_of_line());
+        files.extend(self.files_in_command_line());
         files
     }
 
-    /// The words behind a shell's `-c`, or behind a program that only starts another.
+    /// Returns the words after a shell's `-c`, or the arguments of a program that runs another.
     pub(super) fn wrapped_words(&self) -> Vec<&str> {
         if !self.is_wrapper() {
             return Vec::new();
@@ -79,7 +79,7 @@ impl Planner<'_> {
         SHELLS.contains(&self.name()) || WRAPPERS.contains(&self.name())
     }
 
-    fn files_of_line(&self) -> Vec<PathBuf> {
+    fn files_in_command_line(&self) -> Vec<PathBuf> {
         let words = self.wrapped_words();
         let behind = std::iter::once("").chain(words.iter().copied());
         let pairs = behind.zip(words.iter().copied());
@@ -92,7 +92,7 @@ impl Planner<'_> {
     }
 }
 
-/// Looks like a path, and not like a name.
+/// Returns true if the value looks like a path rather than a name.
 fn is_path(value: &str) -> bool {
     Path::new(value).is_absolute()
         || value.starts_with('.')

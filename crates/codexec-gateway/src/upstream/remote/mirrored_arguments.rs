@@ -1,51 +1,51 @@
-//! `x-mcp-header` in a tool's schema: which arguments a server wants to see in headers.
+//! `x-mcp-header` in a tool's schema: the arguments that a server wants in HTTP headers.
 
 use std::collections::HashSet;
 
 use reqwest::header::HeaderName;
 use serde_json::{Map, Value};
 
-/// A tool that asks for more is not called.
+/// The limit on headers for one tool.
 const HEADERS: usize = 32;
 const DEPTH: usize = 32;
 const KEY: &str = "x-mcp-header";
 
-/// One argument, and the header it goes into.
+/// An argument, and the header it is copied to.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mirrored {
+pub(super) struct MirroredArgument {
     pub(super) name: HeaderName,
     path: Vec<String>,
 }
 
-impl Mirrored {
+impl MirroredArgument {
     pub(super) fn argument<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         self.path.iter().try_fold(arguments, |value, key| value.get(key))
     }
 }
 
-/// Why a tool cannot be called as its server wants it.
+/// Why a tool's header annotations are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(super) enum BadHeader {
-    #[error("`x-mcp-header` stands where no argument is")]
+    #[error("`x-mcp-header` is not on an argument")]
     Misplaced,
-    #[error("`x-mcp-header` is not the name of a header")]
+    #[error("`x-mcp-header` is not a valid header name")]
     Name,
     #[error("`x-mcp-header` names one header twice")]
     Twice,
-    #[error("`x-mcp-header` is on an argument that is no string, integer or boolean")]
+    #[error("`x-mcp-header` is on an argument that is not a string, integer or boolean")]
     Type,
-    #[error("there are too many `x-mcp-header`")]
+    #[error("too many `x-mcp-header` annotations")]
     Many,
 }
 
-/// The arguments that a tool with this schema wants in headers.
-pub(super) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadHeader> {
+/// Returns the arguments that a tool with this schema wants in headers.
+pub(super) fn find_mirrored_arguments(schema: &Value) -> Result<Vec<MirroredArgument>, BadHeader> {
     let mut found = Vec::new();
     let Some(schema) = schema.as_object() else { return Ok(found) };
     if schema.contains_key(KEY) {
         return Err(BadHeader::Misplaced);
     }
-    look_into(schema, &mut Vec::new(), &mut found)?;
+    collect_mirrored(schema, &mut Vec::new(), &mut found)?;
     let mut names = HashSet::new();
     if !found.iter().all(|header| names.insert(&header.name)) {
         return Err(BadHeader::Twice);
@@ -56,11 +56,11 @@ pub(super) fn mirrored(schema: &Value) -> Result<Vec<Mirrored>, BadHeader> {
     Ok(found)
 }
 
-/// `path` leads to `schema`, through `properties` alone.
-fn look_into(
+/// Searches `schema`, which `path` reaches through `properties` only.
+fn collect_mirrored(
     schema: &Map<String, Value>,
     path: &mut Vec<String>,
-    found: &mut Vec<Mirrored>,
+    found: &mut Vec<MirroredArgument>,
 ) -> Result<(), BadHeader> {
     if path.len() > DEPTH {
         return Err(BadHeader::Misplaced);
@@ -73,16 +73,16 @@ fn look_into(
                     let Some(property) = property.as_object() else { continue };
                     path.push(name.clone());
                     if let Some(header) = property.get(KEY) {
-                        found.push(Mirrored {
+                        found.push(MirroredArgument {
                             name: header_name(header, property)?,
                             path: path.clone(),
                         });
                     }
-                    look_into(property, path, found)?;
+                    collect_mirrored(property, path, found)?;
                     path.pop();
                 }
             }
-            (_, _) if names_header(value, DEPTH) => return Err(BadHeader::Misplaced),
+            (_, _) if contains_annotation(value, DEPTH) => return Err(BadHeader::Misplaced),
             (_, _) => {}
         }
     }
@@ -98,8 +98,8 @@ fn header_name(header: &Value, property: &Map<String, Value>) -> Result<HeaderNa
     HeaderName::from_bytes(format!("mcp-param-{name}").as_bytes()).map_err(|_| BadHeader::Name)
 }
 
-/// Off the path of `properties` it may stand nowhere, except as data.
-fn names_header(value: &Value, depth: usize) -> bool {
+/// Finds the annotation outside of `properties`, where it is invalid unless it is data.
+fn contains_annotation(value: &Value, depth: usize) -> bool {
     if depth == 0 {
         return false;
     }
@@ -107,9 +107,9 @@ fn names_header(value: &Value, depth: usize) -> bool {
         Value::Object(object) => object.iter().any(|(key, value)| match key.as_str() {
             KEY => true,
             "default" | "const" | "enum" | "examples" => false,
-            _ => names_header(value, depth - 1),
+            _ => contains_annotation(value, depth - 1),
         }),
-        Value::Array(items) => items.iter().any(|item| names_header(item, depth - 1)),
+        Value::Array(items) => items.iter().any(|item| contains_annotation(item, depth - 1)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }

@@ -1,25 +1,25 @@
 use super::*;
 
-/// Feeds the stream byte by byte: how it is cut must not matter.
-fn parse(stream: &[u8], max_bytes: usize) -> (Vec<String>, Events) {
-    let mut events = Events::new(max_bytes);
+/// Feeds the stream byte by byte: how it is split must not matter.
+fn parse(stream: &[u8], max_bytes: usize) -> (Vec<String>, SseParser) {
+    let mut parser = SseParser::new(max_bytes);
     let mut seen = Vec::new();
     for byte in stream {
-        events.push(&[*byte]);
-        while let Some(parsed) = events.next() {
-            seen.push(match parsed {
-                Parsed::Event(event) => {
+        parser.push(&[*byte]);
+        while let Some(item) = parser.next() {
+            seen.push(match item {
+                SseItem::Event(event) => {
                     format!("{}:{}", event.kind, String::from_utf8_lossy(&event.data))
                 }
-                Parsed::TooLong(head) => format!("too long:{}", String::from_utf8_lossy(&head)),
+                SseItem::TooLong(head) => format!("too long:{}", String::from_utf8_lossy(&head)),
             });
         }
     }
-    (seen, events)
+    (seen, parser)
 }
 
 #[test]
-fn events_are_cut_out_of_the_stream() {
+fn events_are_parsed() {
     let check = |stream: &str, expected: &[&str]| {
         assert_eq!(parse(stream.as_bytes(), 100).0, expected, "{stream:?}");
     };
@@ -33,19 +33,19 @@ fn events_are_cut_out_of_the_stream() {
 }
 
 #[test]
-fn where_to_resume_is_remembered() {
-    let (_, events) = parse(b"id: 7\nretry: 20\ndata: a\n\nid: bad\0id\nretry: soon\n\n", 100);
-    assert_eq!(events.last_id.as_deref(), Some("7"));
-    assert_eq!(events.retry, Some(Duration::from_millis(20)));
+fn resume_id_and_delay_are_kept() {
+    let (_, parser) = parse(b"id: 7\nretry: 20\ndata: a\n\nid: bad\0id\nretry: soon\n\n", 100);
+    assert_eq!(parser.last_id.as_deref(), Some("7"));
+    assert_eq!(parser.retry, Some(Duration::from_millis(20)));
 }
 
 #[test]
-fn rem_1_an_event_without_end_costs_no_memory() {
+fn rem_1_endless_events_use_bounded_memory() {
     let long = [b"data: {\"id\":5,".as_slice(), &[b'x'; 5_000], b"\n\ndata: b\n\n"].concat();
-    let (seen, events) = parse(&long, 1_000);
+    let (seen, parser) = parse(&long, 1_000);
     assert!(seen[0].starts_with("too long: {\"id\":5,"), "{seen:?}");
     assert_eq!(seen[1], ":b");
-    assert!(events.lines.held_bytes() < 10_000);
+    assert!(parser.lines.held_bytes() < 10_000);
 
     let many = [b"data: 0123456789\n".repeat(1_000), b"\ndata: b\n\n".to_vec()].concat();
     let (seen, _) = parse(&many, 1_000);

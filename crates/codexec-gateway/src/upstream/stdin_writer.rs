@@ -1,5 +1,5 @@
-//! A process's standard input. A line is written where it is made, by whoever makes it; only what
-//! the pipe does not take at once waits for a task of its own.
+//! A process's stdin. The caller writes each line itself; only what the pipe does not accept at
+//! once is queued for a task.
 
 use std::{
     collections::VecDeque,
@@ -9,32 +9,32 @@ use std::{
 
 use tokio::{net::unix::pipe::Sender, process::ChildStdin, sync::Notify};
 
-use super::process::Life;
+use super::process::ServerProcess;
 
-/// What may wait for a server that does not read.
+/// Limits of the queue for a server that does not read.
 const QUEUED_LINES: usize = 1_024;
 const QUEUED_BYTES: usize = 12 << 20;
-/// Of those, what we would rather lose than keep a call from its turn.
+/// Of those, the limit for messages that may be dropped to leave space for calls.
 const OFFERED_LINES: usize = 64;
 
-pub(super) struct Outbox {
-    state: Mutex<State>,
-    /// There is something to write, or nothing more to come.
+pub(super) struct StdinWriter {
+    state: Mutex<WriterState>,
+    /// Notified when there is something to write, or nothing more to come.
     more: Notify,
 }
 
-struct State {
+struct WriterState {
     /// `None` once it is closed.
     pipe: Option<Arc<Sender>>,
     lines: VecDeque<Vec<u8>>,
-    /// What of the first line is written.
+    /// How much of the first line is written.
     written: usize,
     bytes: usize,
     is_closing: bool,
 }
 
-impl State {
-    /// THREAT[UP-11]: whether a line of this length is more than may wait.
+impl WriterState {
+    /// THREAT[UP-11]: returns true if a line of this length exceeds the queue's limits.
     fn is_full(&self, bytes: usize) -> bool {
         self.lines.len() >= QUEUED_LINES || self.bytes + bytes > QUEUED_BYTES
     }
@@ -42,26 +42,29 @@ impl State {
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
-    #[error("the server does not read its input")]
+    #[error("the server does not read its stdin")]
     Backlog,
-    #[error("the server's input is closed")]
+    #[error("the server's stdin is closed")]
     Closed,
-    #[error("the request has no JSON text")]
+    #[error("the request cannot be written as JSON")]
     Unwritable(#[source] serde_json::Error),
 }
 
-impl Outbox {
-    pub(super) fn new(stdin: ChildStdin, life: Arc<Life>) -> io::Result<Arc<Outbox>> {
+impl StdinWriter {
+    pub(super) fn new(
+        stdin: ChildStdin,
+        process: Arc<ServerProcess>,
+    ) -> io::Result<Arc<StdinWriter>> {
         let pipe = Some(Arc::new(Sender::from_owned_fd(stdin.into_owned_fd()?)?));
         let lines = VecDeque::new();
-        let state = State { pipe, lines, written: 0, bytes: 0, is_closing: false };
-        let outbox = Arc::new(Outbox { state: Mutex::new(state), more: Notify::new() });
-        tokio::spawn(drain(outbox.clone(), life));
-        Ok(outbox)
+        let state = WriterState { pipe, lines, written: 0, bytes: 0, is_closing: false };
+        let writer = Arc::new(StdinWriter { state: Mutex::new(state), more: Notify::new() });
+        tokio::spawn(write_queued(writer.clone(), process));
+        Ok(writer)
     }
 
     pub(super) fn send(&self, message: &impl serde::Serialize) -> Result<(), SendError> {
-        // Not even made, where it could not wait.
+        // Checked first, to avoid serializing a message that cannot be queued.
         if self.lock().is_full(0) {
             return Err(SendError::Backlog);
         }
@@ -70,14 +73,14 @@ impl Outbox {
         self.push(line)
     }
 
-    /// Sends what need not arrive: a server that does not read its answers does not get them.
+    /// Sends a message that may be lost: a server that does not read its answers does not get them.
     pub(super) fn offer(&self, message: &impl serde::Serialize) {
         if self.lock().lines.len() < OFFERED_LINES {
             let _ = self.send(message);
         }
     }
 
-    /// Ends the input after what waits.
+    /// Closes stdin after the queued lines are written.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.is_closing = true;
@@ -113,7 +116,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Writes what the pipe takes of what waits. The pipe, if there is more.
+    /// Writes as much of the queue as the pipe accepts. Returns the pipe if there is more.
     fn flush(&self) -> Option<Arc<Sender>> {
         let mut state = self.lock();
         let pipe = state.pipe.clone()?;
@@ -140,36 +143,36 @@ impl Outbox {
         None
     }
 
-    fn is_over(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.lock().pipe.is_none()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WriterState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Writes what had to wait, until the input is closed or the process is to end.
-async fn drain(outbox: Arc<Outbox>, life: Arc<Life>) {
+/// Writes queued lines until stdin is closed or the process is stopped.
+async fn write_queued(writer: Arc<StdinWriter>, process: Arc<ServerProcess>) {
     let writing = async {
         loop {
-            while let Some(pipe) = outbox.flush() {
+            while let Some(pipe) = writer.flush() {
                 if pipe.writable().await.is_err() {
                     return;
                 }
             }
-            if outbox.is_over() {
+            if writer.is_closed() {
                 return;
             }
-            outbox.more.notified().await;
+            writer.more.notified().await;
         }
     };
     tokio::select! {
         () = writing => {}
-        () = life.stopping().cancelled() => {}
-        () = life.over() => {}
+        () = process.stop_token().cancelled() => {}
+        () = process.wait_ended() => {}
     }
-    let mut state = outbox.lock();
+    let mut state = writer.lock();
     state.lines.clear();
     state.pipe = None;
 }

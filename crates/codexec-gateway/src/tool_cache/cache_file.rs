@@ -1,6 +1,6 @@
-//! A server's list on disk. It says which tools there were, by the hashes of their definitions;
-//! the definitions themselves are with what was accepted. So nothing that was not accepted can be
-//! shown by writing to it.
+//! A server's list on disk: tool names and hashes of their definitions. The definitions themselves
+//! are stored with the approvals, so writing to this file cannot make an unapproved definition
+//! visible.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use crate::{
     private_files::{self, PrivateFileError},
     tool::Tool,
     trust::Trust,
-    upstream::{LIFE, Listing},
+    upstream::{MAX_LIST_TTL, ToolListing},
 };
 
 const TITLE: &str = "list 1";
@@ -22,8 +22,8 @@ const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Cache {
-    /// Of the entry that it was made for.
+pub(super) struct CacheFile {
+    /// The identity of the server entry it was made for.
     identity: String,
     listed_at_ms: u64,
     life_ms: u64,
@@ -33,34 +33,34 @@ pub(super) struct Cache {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unusable {
+pub(super) enum CacheFileError {
     #[error(transparent)]
     Unfit(#[from] PrivateFileError),
-    #[error("it is not a list")]
+    #[error("it is not a saved tool list")]
     NotAList(#[from] serde_json::Error),
-    #[error("it is another server's")]
+    #[error("it belongs to another server entry")]
     Foreign,
 }
 
-impl Cache {
-    pub(super) fn of(listing: &Listing, identity: &str) -> Cache {
+impl CacheFile {
+    pub(super) fn from_listing(listing: &ToolListing, identity: &str) -> CacheFile {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let pair =
             |(tool, digest): (&std::sync::Arc<Tool>, &str)| (tool.name.clone(), digest.to_owned());
-        Cache {
+        CacheFile {
             identity: identity.to_owned(),
-            listed_at_ms: millis(now),
-            life_ms: millis(listing.life.unwrap_or(LIFE)),
-            tools: listing.listed().map(pair).collect(),
+            listed_at_ms: to_millis(now),
+            life_ms: to_millis(listing.ttl.unwrap_or(MAX_LIST_TTL)),
+            tools: listing.all_tools().map(pair).collect(),
             problems: listing.problems.clone(),
         }
     }
 
-    pub(super) fn read(path: &Path, identity: &str) -> Result<Option<Cache>, Unusable> {
+    pub(super) fn read(path: &Path, identity: &str) -> Result<Option<CacheFile>, CacheFileError> {
         let Some((body, _)) = private_files::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
-        let cache: Cache = serde_json::from_str(&body)?;
+        let cache: CacheFile = serde_json::from_str(&body)?;
         if cache.identity != identity {
-            return Err(Unusable::Foreign);
+            return Err(CacheFileError::Foreign);
         }
         Ok(Some(cache))
     }
@@ -69,23 +69,23 @@ impl Cache {
         private_files::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
     }
 
-    pub(super) fn tools(&self) -> usize {
+    pub(super) fn tool_count(&self) -> usize {
         self.tools.len()
     }
 
-    /// Never more than the longest life from now, whatever the file says.
+    /// Limits the expiry to the longest TTL from now, whatever the file says.
     pub(super) fn fresh_until(&self) -> Option<SystemTime> {
         let listed_at =
             SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.listed_at_ms))?;
         if listed_at > SystemTime::now() {
             return None;
         }
-        listed_at.checked_add(Duration::from_millis(self.life_ms).min(LIFE))
+        listed_at.checked_add(Duration::from_millis(self.life_ms).min(MAX_LIST_TTL))
     }
 
-    /// Those of its tools that were accepted exactly so.
-    pub(super) fn listing(&self, trust: &Trust) -> Listing {
-        let mut listing = Listing::default();
+    /// Returns the tools whose definitions were accepted with exactly these hashes.
+    pub(super) fn accepted_listing(&self, trust: &Trust) -> ToolListing {
+        let mut listing = ToolListing::default();
         let digests: HashMap<&str, &str> =
             self.tools.iter().map(|(name, digest)| (name.as_str(), digest.as_str())).collect();
         for definition in trust.pinned_definitions(&self.tools) {
@@ -99,6 +99,6 @@ impl Cache {
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+fn to_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What a server means by an HTTP status that is not a success.
+//! Errors for HTTP statuses that are not a success.
 
 use std::time::Duration;
 
@@ -7,28 +7,28 @@ use reqwest::{
     header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
 };
 
-use super::link::Link;
+use super::link::RemoteLink;
 use crate::{
     clean::{clean_line, cut},
     oauth::{Account, Challenge},
     upstream::UpstreamError,
 };
 
-/// A server does not decide that we wait for ever.
+/// Limits for the pause that a server can request.
 const USUAL_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// What there is to say without reading the body; `None` when the body may say more.
-pub(super) fn of_status(
-    link: &Link,
+/// Returns the error that the status and headers determine, or `None` if the body may say more.
+pub(super) fn from_status(
+    link: &RemoteLink,
     response: &Response,
     has_session: bool,
 ) -> Option<UpstreamError> {
     let status = response.status();
     match status {
-        StatusCode::UNAUTHORIZED => Some(link.unwelcome("it wants a login")),
-        StatusCode::FORBIDDEN if challenge(response).is_some_and(|it| it.is_about_scope) => {
-            Some(link.unwelcome("it wants more rights than the login gave"))
+        StatusCode::UNAUTHORIZED => Some(link.login_error("it requires a login")),
+        StatusCode::FORBIDDEN if read_challenge(response).is_some_and(|it| it.is_about_scope) => {
+            Some(link.login_error("it requires more rights than the login grants"))
         }
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             Some(UpstreamError::Busy { retry_after: retry_after(response) })
@@ -36,13 +36,13 @@ pub(super) fn of_status(
         StatusCode::NOT_FOUND if has_session => {
             Some(UpstreamError::Ended("its session is over".to_owned()))
         }
-        _ if status.is_redirection() => Some(UpstreamError::Refused(redirected(response))),
+        _ if status.is_redirection() => Some(UpstreamError::Refused(redirect_message(response))),
         _ => None,
     }
 }
 
-/// A body that is not of MCP, in a sentence.
-pub(super) fn of_body(status: StatusCode, body: &[u8]) -> UpstreamError {
+/// Describes a body that is not an MCP message.
+pub(super) fn from_body(status: StatusCode, body: &[u8]) -> UpstreamError {
     let text = cut(&clean_line(&String::from_utf8_lossy(body)), 200);
     let is_page = text.trim_start().starts_with('<');
     UpstreamError::Refused(if text.trim().is_empty() || is_page {
@@ -52,36 +52,36 @@ pub(super) fn of_body(status: StatusCode, body: &[u8]) -> UpstreamError {
     })
 }
 
-pub(super) fn challenge(response: &Response) -> Option<Challenge> {
+pub(super) fn read_challenge(response: &Response) -> Option<Challenge> {
     let headers = response.headers().get_all(WWW_AUTHENTICATE).into_iter();
     headers
         .filter_map(|header| header.to_str().ok())
         .find_map(|it| Challenge::read(it, response.url()))
 }
 
-/// The next login asks for what this answer says is missing.
-pub(super) async fn note_scopes(response: &Response, account: &Account) {
+/// Remembers the scopes that a refusal asks for, for the next login.
+pub(super) async fn remember_scopes(response: &Response, account: &Account) {
     let is_refused = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    if is_refused && let Some(challenge) = challenge(response) {
+    if is_refused && let Some(challenge) = read_challenge(response) {
         account.record_challenge(&challenge).await;
     }
 }
 
-/// A date instead of seconds is rare enough not to be read.
+/// Reads the pause in seconds. The date form is rare and not supported.
 fn retry_after(response: &Response) -> Duration {
     let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = value.and_then(|value| value.trim().parse().ok());
     seconds.map_or(USUAL_WAIT, Duration::from_secs).min(LONGEST_WAIT)
 }
 
-fn redirected(response: &Response) -> String {
+fn redirect_message(response: &Response) -> String {
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-    let place = location.and_then(|to| response.url().join(to).ok());
-    match place {
-        Some(place) => format!(
-            "it sends us to another place ({}); name that in its entry if you trust it",
-            cut(&clean_line(&place.origin().ascii_serialization()), 100),
+    let target = location.and_then(|to| response.url().join(to).ok());
+    match target {
+        Some(target) => format!(
+            "it redirects to another origin ({}); put that address in its entry if you trust it",
+            cut(&clean_line(&target.origin().ascii_serialization()), 100),
         ),
-        None => "it sends us to another place without saying which".to_owned(),
+        None => "it redirects without a valid address".to_owned(),
     }
 }
