@@ -44,7 +44,11 @@ pub(crate) fn describe_server(
 }
 
 /// Describes one tool with its description and declaration.
-pub(crate) fn describe_tool(voice: Voice, entry: &CatalogueEntry, observed: Option<&Value>) -> String {
+pub(crate) fn describe_tool(
+    voice: Voice,
+    entry: &CatalogueEntry,
+    observed: Option<&Value>,
+) -> String {
     let tool = &entry.tool;
     let declaration =
         tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");

@@ -64,7 +64,9 @@ impl ObservedOutputs {
         tool: &Tool,
         result: &Value,
     ) {
-        if tool.has_output_schema || tool.recorded_results.load(Ordering::Relaxed) >= MAX_OBSERVATIONS {
+        if tool.has_output_schema
+            || tool.recorded_results.load(Ordering::Relaxed) >= MAX_OBSERVATIONS
+        {
             return;
         }
         tool.recorded_results.fetch_add(1, Ordering::Relaxed);
