@@ -30,9 +30,8 @@ pub(super) fn held_bytes(roots: &[i32], disk_bytes: u64) -> u64 {
 pub(super) fn held_bytes_if_alone(roots: &[i32], disk_bytes: u64) -> Option<u64> {
     let all = tree(roots);
     let is_alone = all.len() <= roots.len().max(2);
-    is_alone.then(|| {
-        total(all.into_iter().map(|pid| held(&about(pid, "status"))), roots, disk_bytes)
-    })
+    is_alone
+        .then(|| total(all.into_iter().map(|pid| held(&about(pid, "status"))), roots, disk_bytes))
 }
 
 /// Returns what a tree holds, with common memory counted once.
