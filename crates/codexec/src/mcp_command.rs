@@ -22,7 +22,7 @@ use usage::USAGE;
 /// The host's size limit for one image.
 const MAX_IMAGE_BYTES: u64 = 5 << 20;
 
-/// Why the command failed.
+/// The error of a failed `mcp` command.
 #[derive(Debug, thiserror::Error)]
 enum McpCommandError {
     #[error("{0}; see mcp --help")]
@@ -35,7 +35,7 @@ enum McpCommandError {
     Connection(#[from] io::Error),
 }
 
-/// What to print on stdout.
+/// The output of the command on stdout.
 enum CommandOutput {
     Nothing,
     Text(String),

@@ -150,8 +150,8 @@ impl Parts {
     pub(crate) fn build_app_and_reloader(self) -> anyhow::Result<(App, Reloader)> {
         for problem in &self.named_servers.problems {
             match problem.effect {
-                Effect::LeftOut => tracing::warn!(%problem, "in a file that names servers"),
-                Effect::Kept => tracing::info!(%problem, "in a file that names servers"),
+                Effect::LeftOut => tracing::warn!(%problem, "problem in a server file"),
+                Effect::Kept => tracing::info!(%problem, "problem in a server file"),
             }
         }
         let workers = self.build_workers("zygote-js");

@@ -154,7 +154,7 @@ pub(super) struct ToolsSection {
     pub(super) allowed: Option<Vec<String>>,
 }
 
-/// What code may do with codexec's sessions, scripts and logs.
+/// The grants of code on codexec's sessions, scripts and logs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct CodeSection {

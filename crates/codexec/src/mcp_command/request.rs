@@ -181,8 +181,8 @@ fn parse_prompt(rest: Vec<String>) -> Result<McpRequest, String> {
         return Ok(McpRequest::Usage);
     }
     let (name, rest) = split_first(rest, missing)?;
-    let flags = if is_help(&name) { None } else { parse_options(rest)? };
-    Ok(flags.map_or(McpRequest::Usage, |flags| McpRequest::Prompt { server, name, options }))
+    let options = if is_help(&name) { None } else { parse_options(rest)? };
+    Ok(options.map_or(McpRequest::Usage, |options| McpRequest::Prompt { server, name, options }))
 }
 
 fn parse_search(rest: Vec<String>) -> Result<McpRequest, String> {

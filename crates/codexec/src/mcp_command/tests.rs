@@ -6,7 +6,7 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// What a command line means, in one line.
+/// Describes the meaning of a command line in one line.
 fn meaning(line: &str) -> String {
     match request::parse(words(line)) {
         Ok(McpRequest::Usage) => "usage".to_owned(),
@@ -121,16 +121,16 @@ fn wrong_usage_is_explained() {
     check("a b -- x", "error: `--` is not a flag; write --name value");
 }
 
-fn flags(line: &str) -> CallOptions {
+fn options(line: &str) -> CallOptions {
     match request::parse(words(&format!("a b {line}"))) {
-        Ok(McpRequest::Call { flags, .. }) => flags,
+        Ok(McpRequest::Call { options, .. }) => options,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn the_schema_is_requested_only_for_ambiguous_values() {
-    let needs = |line: &str| flag_values::needs_schema(&flags(line).flags);
+    let needs = |line: &str| flag_values::needs_schema(&options(line).flags);
     for line in ["--x 5", "--x true", "--x null", "--x [1]", "--x {a", "--x 1e3", "--a-b c"] {
         assert!(needs(line), "{line}");
     }
@@ -155,7 +155,7 @@ fn values_get_the_types_in_the_schema() {
         "free": {},
     }});
     let check = |line: &str, expected: &str| {
-        let args = flag_values::convert_flags(&flags(line).flags, Some(&schema));
+        let args = flag_values::convert_flags(&options(line).flags, Some(&schema));
         assert_eq!(Value::Object(args).to_string(), expected, "{line}");
     };
     check("--text 5", r#"{"text":"5"}"#);
@@ -177,7 +177,8 @@ fn values_get_the_types_in_the_schema() {
 
 #[test]
 fn without_a_schema_values_are_parsed_as_json() {
-    let args = flag_values::convert_flags(&flags("--a 5 --b x --c --d {} --e 1 --e x").flags, None);
+    let args =
+        flag_values::convert_flags(&options("--a 5 --b x --c --d {} --e 1 --e x").flags, None);
     assert_eq!(Value::Object(args), json!({"a": 5, "b": "x", "c": true, "d": {}, "e": [1, "x"]}));
 }
 

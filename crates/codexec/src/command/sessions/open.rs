@@ -22,7 +22,7 @@ struct InteractiveSession {
     has_failed: bool,
 }
 
-/// Whether the session accepts another cell.
+/// The state of the session after a cell.
 #[derive(PartialEq)]
 enum SessionState {
     Open,

@@ -17,7 +17,7 @@ pub(crate) struct SeedSetting {
     pub(crate) meaning: SettingMeaning,
 }
 
-/// Where a seed's setting is set, and when it counts.
+/// The source of a seed's setting, which decides when it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingSource {
     /// A variable with a name that only this seed uses. Counts whenever it is set.
@@ -30,7 +30,7 @@ pub(crate) enum SettingSource {
     Entry,
 }
 
-/// What a seed's setting does in codexec.
+/// The effect of a seed's setting in codexec.
 pub(crate) enum SettingMeaning {
     /// Sets these settings of codexec.
     Keys(&'static [&'static str], ValueFormat),
