@@ -165,7 +165,7 @@ fn mistakes_are_explained() {
     check(
         &["exec", "-l", "cobol", "1"],
         &refused(
-            "--language \"cobol\" is not known; use typescript, javascript, python, bash, node, or \
+            "unknown --language \"cobol\"; use typescript, javascript, python, bash, node, or \
              ts, js, py, sh, mjs",
         ),
     );
@@ -506,7 +506,7 @@ fn doctor_tells_layers_languages_and_servers() {
       ok       no-new-privileges  no program can raise its rights
       ok       rlimits            bounded address space, files and core dumps
       ok       seccomp            only the system calls on the list
-      tried    32 ways out of a real worker, 0 worked
+      tried    32 escapes from a real worker, 0 worked
 
     Languages
       ok       typescript         built in

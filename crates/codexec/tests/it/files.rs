@@ -190,7 +190,7 @@ fn bash_shows_a_picture() {
         "{reply}"
     );
     let text = content[0]["text"].as_str().expect("a text");
-    let complaint = "mcp: no.png: it is no picture; PNG, JPEG, GIF and WebP are; see mcp --help";
+    let complaint = "mcp: no.png: not an image; use PNG, JPEG, GIF or WebP; see mcp --help";
     assert!(
         text.starts_with("NONZERO_EXIT: the program ended with exit code 2")
             && text.contains(complaint),

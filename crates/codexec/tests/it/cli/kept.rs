@@ -57,14 +57,17 @@ fn mistakes_are_told_in_words_of_options() {
             &["logs", "--since", "soon"],
             "--since: \"soon\" is not a valid time; write it like 2026-02-09 or 2026-02-09T14:30:00Z",
         ),
-        (&["scripts", "save", "x", "-f", "a.txt"], "--language: a.txt does not tell it; name one"),
+        (
+            &["scripts", "save", "x", "-f", "a.txt"],
+            "--language: the extension of a.txt is unknown; name a language",
+        ),
         (
             &["scripts", "save", "x", "-f", "a.py", "--parameters", "{"],
             "--parameters is not JSON: EOF while parsing an object at line 1 column 1",
         ),
         (
             &["sessions", "open", "-l", "cobol"],
-            "--language \"cobol\" is not known; use typescript, javascript, python, bash, node, or ts, js, py, sh, mjs",
+            "unknown --language \"cobol\"; use typescript, javascript, python, bash, node, or ts, js, py, sh, mjs",
         ),
     ] {
         assert_eq!(desk.run(args), refused(sentence), "{args:?}");

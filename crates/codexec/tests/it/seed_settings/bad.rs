@@ -28,7 +28,7 @@ fn variables() {
         ("POOL_MAX_CONCURRENT", "1001", "out of range; it must be 1 to 1000"),
         ("POOL_QUEUE_TIMEOUT_MS", "999", "out of range; it must be 1000 to 300000"),
         ("MCPPROXY_MAX_CONCURRENT_REQUESTS", "10001", "out of range; it must be 0 to 10000"),
-        ("MCPPROXY_QUEUE_TIMEOUT", "30", "not a time; write it like 30s or 1m30s"),
+        ("MCPPROXY_QUEUE_TIMEOUT", "30", "not a duration; write it like 30s or 1m30s"),
     ] {
         let expected = format!("`{name} = {value}` is {right}");
         home.refused(&["--toolset", &all, "servers", "list"], &[(name, value)], &expected);

@@ -1,4 +1,4 @@
-//! Where the systems that we replace keep settings of their own.
+//! The settings files of the seeds, the systems that codexec replaces.
 
 use std::path::{Path, PathBuf};
 
@@ -6,39 +6,40 @@ use codexec_gateway::{Client, Document, read_text};
 use codexec_server::Toolset;
 use serde_json::Value as Json;
 
-use super::Place;
+use super::HostEnvironment;
 
-/// One such file, as it was read.
+/// A parsed settings file of a seed.
 #[derive(Debug)]
 pub(crate) struct SettingsFile {
     pub(crate) path: PathBuf,
     pub(crate) value: Json,
-    /// Whoever wrote what is in the directory wrote this too: it may not open anything.
+    /// True for a file in the current directory. The author of the project wrote it, so it may only
+    /// narrow settings.
     pub(crate) is_project: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {what}", .path.display())]
-pub(crate) struct BadFile {
+pub(crate) struct SettingsFileError {
     path: PathBuf,
     what: String,
 }
 
-/// Those that are there; what is nearer to the user comes first, and a project's file last.
-pub(crate) fn files(
+/// Reads the files that exist, in order of precedence; the project's file comes last.
+pub(crate) fn read_files(
     system: Toolset,
-    place: &Place,
+    host: &HostEnvironment,
     has_project_files: bool,
-) -> Result<Vec<SettingsFile>, BadFile> {
-    let home = place.user_home.as_deref();
+) -> Result<Vec<SettingsFile>, SettingsFileError> {
+    let home = host.user_home.as_deref();
     let at_home = |path: &str| home.map(|home| home.join(path));
-    let named = |name: &str| (place.variable)(name).filter(|path| !path.is_empty());
+    let named = |name: &str| (host.variable)(name).filter(|path| !path.is_empty());
     let mut found = Vec::new();
     match system {
         Toolset::CodeExecutor => {
             if let Some(path) = named("CODE_EXECUTOR_CONFIG_PATH") {
-                let path = place.expanded(Path::new(&path));
-                found.push(required(&path)?);
+                let path = host.expand_home(Path::new(&path));
+                found.push(read_required(&path)?);
             }
             let config = named("XDG_CONFIG_HOME").map(PathBuf::from);
             let config = config.filter(|path| path.is_absolute()).or_else(|| at_home(".config"));
@@ -50,7 +51,7 @@ pub(crate) fn files(
             for path in users.into_iter().flatten() {
                 found.extend(read(&path)?);
             }
-            found.extend(project(place, &found).filter(|_| has_project_files));
+            found.extend(read_project_file(host, &found).filter(|_| has_project_files));
         }
         Toolset::Mcpproxy => {
             if let Some(path) = at_home(".mcpproxy/mcp_config.json") {
@@ -62,29 +63,30 @@ pub(crate) fn files(
     Ok(found)
 }
 
-/// A file that somebody named.
-pub(crate) fn required(path: &Path) -> Result<SettingsFile, BadFile> {
-    let bad = || BadFile { path: path.to_owned(), what: "there is no such file".to_owned() };
+/// Reads a file that the user named.
+pub(crate) fn read_required(path: &Path) -> Result<SettingsFile, SettingsFileError> {
+    let bad =
+        || SettingsFileError { path: path.to_owned(), what: "there is no such file".to_owned() };
     read(path)?.ok_or_else(bad)
 }
 
-/// A project cannot keep us from starting, so a bad one is passed over.
-fn project(place: &Place, known: &[SettingsFile]) -> Option<SettingsFile> {
-    let path = place.here.as_ref()?.join(".code-executor.json");
+/// Reads the project's file. An invalid one is ignored: a project must not prevent the start.
+fn read_project_file(host: &HostEnvironment, known: &[SettingsFile]) -> Option<SettingsFile> {
+    let path = host.current_dir.as_ref()?.join(".code-executor.json");
     if known.iter().any(|file| file.path == path) {
         return None;
     }
     match read(&path) {
         Ok(file) => file.map(|file| SettingsFile { is_project: true, ..file }),
         Err(error) => {
-            tracing::warn!(%error, "a project's settings are passed over");
+            tracing::warn!(%error, "invalid project settings are ignored");
             None
         }
     }
 }
 
-fn read(path: &Path) -> Result<Option<SettingsFile>, BadFile> {
-    let bad = |what: String| BadFile { path: path.to_owned(), what };
+fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsFileError> {
+    let bad = |what: String| SettingsFileError { path: path.to_owned(), what };
     let client = Client::Mcpproxy;
     let text = match read_text(path, Document::max_bytes(client, path)) {
         Ok(text) => text,
@@ -93,8 +95,8 @@ fn read(path: &Path) -> Result<Option<SettingsFile>, BadFile> {
     };
     let value = Document::new(&text, client).into_json().map_err(bad)?;
     if !value.is_object() {
-        let what = "it is not an object; write settings in { }".to_owned();
-        return Err(BadFile { path: path.to_owned(), what });
+        let what = "not a JSON object; write the settings in { }".to_owned();
+        return Err(SettingsFileError { path: path.to_owned(), what });
     }
     Ok(Some(SettingsFile { path: path.to_owned(), value, is_project: false }))
 }

@@ -1,35 +1,36 @@
-//! From the texts of flags to JSON values, as the tool's schema wants them.
+//! Converts flag values to the JSON types in the tool's schema.
 
 use serde_json::{Map, Value};
 
-use super::wish::Flag;
+use super::request::Flag;
 
-/// How deep `anyOf` and its like are looked into.
+/// How many levels of `anyOf`, `oneOf` and `allOf` are searched for types.
 const MAX_DEPTH: usize = 4;
 
-/// Whether a text could be more than a text, or a name not be the one that the tool knows.
+/// Returns true if a value could be something other than a string, or a name could need `_` for
+/// `-`.
 pub(super) fn needs_schema(flags: &[Flag]) -> bool {
-    let is_unclear = |text: &String| text.starts_with(['[', '{']) || is_other(text);
+    let is_unclear = |text: &String| text.starts_with(['[', '{']) || is_not_string(text);
     flags.iter().any(|flag| flag.name.contains('-') || flag.value.as_ref().is_some_and(is_unclear))
 }
 
-fn is_other(text: &str) -> bool {
+fn is_not_string(text: &str) -> bool {
     serde_json::from_str(text).is_ok_and(|value: Value| !value.is_string())
 }
 
-/// The arguments in the order of their first flags.
-pub(super) fn arguments(flags: &[Flag], schema: Option<&Value>) -> Map<String, Value> {
+/// Returns the tool's arguments; a repeated flag becomes an array.
+pub(super) fn convert_flags(flags: &[Flag], schema: Option<&Value>) -> Map<String, Value> {
     let properties = schema.and_then(|schema| schema.get("properties"));
     let mut values: Map<String, Value> = Map::new();
     let mut counts: Map<String, Value> = Map::new();
     for flag in flags {
-        let name = known_name(&flag.name, properties);
+        let name = match_name(&flag.name, properties);
         let property = properties.and_then(|all| all.get(&name));
         let is_repeated = flags.iter().filter(|other| other.name == flag.name).count() > 1;
-        let wanted = if is_repeated { property.and_then(|one| one.get("items")) } else { property };
+        let target = if is_repeated { property.and_then(|one| one.get("items")) } else { property };
         let value = match &flag.value {
             None => Value::Bool(true),
-            Some(text) => typed(text, wanted),
+            Some(text) => convert(text, target),
         };
         if is_repeated {
             let list = counts.entry(name).or_insert_with(|| Value::Array(Vec::new()));
@@ -44,14 +45,14 @@ pub(super) fn arguments(flags: &[Flag], schema: Option<&Value>) -> Map<String, V
     values
 }
 
-/// `--issue-number` is `issue_number` where the tool has that and not the other.
-fn known_name(name: &str, properties: Option<&Value>) -> String {
+/// Maps `--issue-number` to `issue_number` if the tool has only the latter.
+fn match_name(name: &str, properties: Option<&Value>) -> String {
     let underscored = name.replace('-', "_");
     let has = |name: &str| properties.is_some_and(|all| all.get(name).is_some());
     if !has(name) && has(&underscored) { underscored } else { name.to_owned() }
 }
 
-fn typed(text: &str, schema: Option<&Value>) -> Value {
+fn convert(text: &str, schema: Option<&Value>) -> Value {
     let as_text = || Value::String(text.to_owned());
     let parsed: Option<Value> = serde_json::from_str(text).ok();
     let mut types = Vec::new();
@@ -69,9 +70,9 @@ fn typed(text: &str, schema: Option<&Value>) -> Value {
         Some(value) if fits(&value, &types) => value,
         Some(_) | None if allows("array") => {
             let items = schema.and_then(|schema| schema.get("items"));
-            Value::Array(vec![typed(text, items)])
+            Value::Array(vec![convert(text, items)])
         }
-        // The host says what is wrong with it.
+        // The host reports the type error.
         Some(_) | None => as_text(),
     }
 }
@@ -87,7 +88,8 @@ fn fits(value: &Value, types: &[&str]) -> bool {
     })
 }
 
-/// All types that a schema allows, as far as they are plain to see.
+/// Collects the types that a schema allows, as far as `type`, `enum`, `const` and the
+/// combinators show them.
 fn collect_types<'a>(schema: &'a Value, depth: usize, types: &mut Vec<&'a str>) {
     match schema.get("type") {
         Some(Value::String(name)) => types.push(name),
@@ -95,7 +97,7 @@ fn collect_types<'a>(schema: &'a Value, depth: usize, types: &mut Vec<&'a str>) 
         Some(_) | None => {}
     }
     let choices = ["enum", "const"].iter().filter_map(|key| schema.get(*key));
-    if types.is_empty() && choices.flat_map(each).any(Value::is_string) {
+    if types.is_empty() && choices.flat_map(as_list).any(Value::is_string) {
         types.push("string");
     }
     if depth > 0 {
@@ -106,6 +108,6 @@ fn collect_types<'a>(schema: &'a Value, depth: usize, types: &mut Vec<&'a str>) 
     }
 }
 
-fn each(value: &Value) -> &[Value] {
+fn as_list(value: &Value) -> &[Value] {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
 }

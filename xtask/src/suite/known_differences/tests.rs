@@ -4,8 +4,8 @@ const PAGE: &str = "text\n```text cpython\n# no network\ntest_a.B.*\ntest_c.D.e\
                     test_f\n```\n# not this\ntest_g\n";
 
 #[test]
-fn a_test_is_known_by_its_name_or_by_the_start_of_it() {
-    let known = Known::parse(PAGE).unwrap();
+fn a_test_matches_by_name_or_prefix() {
+    let known = KnownDifferences::parse(PAGE).unwrap();
     let names = ["test_a.B.x", "test_a.C.x", "test_c.D.e", "test_c.D.ee", "test_f", "test_g"];
     assert_eq!(
         names.map(|name| known.reason(name)),
@@ -15,5 +15,5 @@ fn a_test_is_known_by_its_name_or_by_the_start_of_it() {
 
 #[test]
 fn a_name_needs_a_reason() {
-    assert!(Known::parse("```text cpython\ntest_a\n```\n").is_err());
+    assert!(KnownDifferences::parse("```text cpython\ntest_a\n```\n").is_err());
 }

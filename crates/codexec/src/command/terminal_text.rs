@@ -1,9 +1,9 @@
-//! What people read: tables, and texts that somebody else has written.
+//! Text for terminals: tables, and untrusted text with its control characters escaped.
 
 use codexec_types::is_hidden;
 use serde_json::Value;
 
-/// Columns as wide as they must be; the last one is as long as it is.
+/// Formats an aligned table.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let head: Vec<String> = head.iter().map(ToString::to_string).collect();
     let lines = || std::iter::once(&head).chain(rows);
@@ -22,18 +22,18 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// On one line, and no longer than `most`.
-pub(super) fn brief(text: &str, most: usize) -> String {
+/// Formats text as one line of at most `most` characters.
+pub(super) fn one_line(text: &str, most: usize) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = seen(&line);
+    let line = escape_hidden(&line);
     match line.chars().count() > most {
         true => line.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
         false => line,
     }
 }
 
-/// With what a terminal would obey or hide written out.
-pub(super) fn seen(text: &str) -> String {
+/// Escapes characters that a terminal would hide or interpret.
+pub(super) fn escape_hidden(text: &str) -> String {
     let written = |c: char| match is_hidden(c) {
         true => c.escape_unicode().to_string(),
         false => c.to_string(),
@@ -41,7 +41,7 @@ pub(super) fn seen(text: &str) -> String {
     text.chars().map(written).collect()
 }
 
-/// A field of one of our own answers; what is missing is empty.
+/// Returns a field of a function's result as text; empty if it is missing.
 pub(super) fn field(value: &Value, name: &str) -> String {
     match value.get(name) {
         None | Some(Value::Null) => String::new(),
@@ -54,14 +54,14 @@ pub(super) fn field(value: &Value, name: &str) -> String {
     }
 }
 
-/// `2026-02-09T14:30:00.123Z` as `2026-02-09 14:30:00`.
-pub(super) fn moment(value: &Value, name: &str) -> String {
+/// Formats `2026-02-09T14:30:00.123Z` as `2026-02-09 14:30:00`.
+pub(super) fn timestamp(value: &Value, name: &str) -> String {
     let text = field(value, name);
     let whole = text.split('.').next().unwrap_or_default().trim_end_matches('Z');
     whole.replacen('T', " ", 1)
 }
 
-/// The objects in a list of one of our own answers.
+/// Returns the items of a list in a function's result.
 pub(super) fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
@@ -71,15 +71,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_lines_end_with_text() {
+    fn columns_are_aligned_without_trailing_spaces() {
         let rows = [vec!["a".to_owned(), "b b".to_owned()], vec!["long".to_owned(), String::new()]];
         assert_eq!(table(&["X", "Y"], &rows), "X     Y\na     b b\nlong\n");
     }
 
     #[test]
-    fn a_terminal_is_told_nothing_by_others() {
-        assert_eq!(brief("a\u{1b}[2J\n  b\u{202e}", 80), "a\\u{1b}[2J b\\u{202e}");
-        assert_eq!(brief("one two three", 8), "one two…");
-        assert_eq!(seen("a\n\tb\r"), "a\n\tb\\u{d}");
+    fn control_characters_are_escaped() {
+        assert_eq!(one_line("a\u{1b}[2J\n  b\u{202e}", 80), "a\\u{1b}[2J b\\u{202e}");
+        assert_eq!(one_line("one two three", 8), "one two…");
+        assert_eq!(escape_hidden("a\n\tb\r"), "a\n\tb\\u{d}");
     }
 }

@@ -1,4 +1,6 @@
-/// What a function calls a field.
+//! Translates field and function names in error messages to options and commands.
+
+/// Fields of own functions, and the options for them.
 const FIELDS: &[(&str, &str)] = &[
     ("allowed_tools", "--allowed-tools"),
     ("code", "the code"),
@@ -25,7 +27,7 @@ const FIELDS: &[(&str, &str)] = &[
     ("working_dir", "--working-dir"),
 ];
 
-/// What people call instead of another function.
+/// OwnFunctions functions, and the commands for them.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("search_execution_logs", "codexec logs"),
     ("get_execution_log", "codexec logs show"),
@@ -38,8 +40,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("start_session", "codexec sessions open"),
 ];
 
-/// A sentence about fields and functions as one about options and commands.
-pub(super) fn in_options(message: &str) -> String {
+/// Replaces field and function names in a message by options and commands.
+pub(super) fn use_option_names(message: &str) -> String {
     let mut text = message.to_owned();
     if let Some((field, rest)) = message.split_once(": ")
         && let Some((_, option)) = FIELDS.iter().find(|(name, _)| *name == field)
@@ -60,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_options_and_functions_commands() {
-        let check = |message: &str, expected: &str| assert_eq!(in_options(message), expected);
+    fn field_names_become_options() {
+        let check = |message: &str, expected: &str| assert_eq!(use_option_names(message), expected);
         check("limit: 0 is not allowed; it must be 1", "--limit: 0 is not allowed; it must be 1");
         check("`tags` has 60 entries", "--tag has 60 entries");
         check("there is none; list_scripts shows", "there is none; `codexec scripts list` shows");

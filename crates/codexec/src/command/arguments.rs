@@ -1,4 +1,4 @@
-//! What several commands are given in the same way.
+//! Arguments that several commands share.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Component, Path, PathBuf};
@@ -7,28 +7,28 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use codexec_types::Language;
 
-pub(super) fn language(name: &str) -> anyhow::Result<Language> {
+pub(super) fn parse_language(name: &str) -> anyhow::Result<Language> {
     Language::parse(name).with_context(|| {
         let names = Language::ALL.map(Language::name).join(", ");
         let short = Language::ALL.map(Language::short).join(", ");
-        format!("--language {name:?} is not known; use {names}, or {short}")
+        format!("unknown --language {name:?}; use {names}, or {short}")
     })
 }
 
-/// As the file's name ends.
+/// Returns the language of the file's extension.
 pub(super) fn language_of(file: &Path) -> Option<Language> {
     Language::parse(file.extension()?.to_str()?)
 }
 
-pub(super) fn code_in(file: &Path) -> anyhow::Result<String> {
+pub(super) fn read_code(file: &Path) -> anyhow::Result<String> {
     let shown = file.display();
     let bytes = std::fs::read(file).with_context(|| format!("--file: {shown}"))?;
     let not_text = |_| anyhow::anyhow!("--file: {shown} is not UTF-8; save it as UTF-8");
     String::from_utf8(bytes).map_err(not_text)
 }
 
-/// `ways` tells how else it can be given.
-pub(super) fn code_on_standard_input(ways: &str) -> anyhow::Result<String> {
+/// Reads the code from stdin. `ways` names the other ways to pass it, for the error message.
+pub(super) fn read_code_from_stdin(ways: &str) -> anyhow::Result<String> {
     if std::io::stdin().is_terminal() {
         bail!("no code: give it {ways}on standard input");
     }
@@ -37,22 +37,22 @@ pub(super) fn code_on_standard_input(ways: &str) -> anyhow::Result<String> {
     Ok(code)
 }
 
-/// A person may write it from where they are.
-pub(super) fn working_dir(dir: &Path) -> anyhow::Result<PathBuf> {
-    let whole = std::path::absolute(dir).with_context(|| dir.display().to_string());
-    let whole = whole.context("--working-dir")?;
-    match whole.canonicalize() {
+/// Makes the directory absolute and resolves links.
+pub(super) fn absolute_dir(dir: &Path) -> anyhow::Result<PathBuf> {
+    let absolute = std::path::absolute(dir).with_context(|| dir.display().to_string());
+    let absolute = absolute.context("--working-dir")?;
+    match absolute.canonicalize() {
         Ok(real) => Ok(real),
-        // What is not there has no `..` to be told of.
-        Err(error) if whole.components().any(|part| part == Component::ParentDir) => {
+        // `..` cannot be resolved in a missing directory.
+        Err(error) if absolute.components().any(|part| part == Component::ParentDir) => {
             Err(error).with_context(|| format!("--working-dir: {}", dir.display()))
         }
-        Err(_) => Ok(whole),
+        Err(_) => Ok(absolute),
     }
 }
 
-/// `--allowed-tools ""` is how a shell says: none.
-pub(super) fn patterns(given: Option<Vec<String>>) -> Option<Vec<String>> {
+/// Drops empty patterns: `--allowed-tools ""` means none.
+pub(super) fn drop_empty(given: Option<Vec<String>>) -> Option<Vec<String>> {
     given.map(|list| list.into_iter().filter(|pattern| !pattern.is_empty()).collect())
 }
 

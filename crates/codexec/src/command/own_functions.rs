@@ -1,6 +1,6 @@
-//! Our own functions, called for a person.
+//! Calls codexec's own functions (sessions, scripts, packages, logs) for the command line.
 
-mod words;
+mod option_names;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -9,29 +9,29 @@ use codexec_server::own::{OwnError, Owned};
 use codexec_server::{App, Client};
 use serde_json::{Map, Value};
 
-use self::words::in_options;
-use super::watched::watched;
+use self::option_names::use_option_names;
+use super::progress::run_with_progress;
 use crate::parts::Parts;
 
-/// The functions, for the user of this process.
-pub(super) struct Own {
+/// Calls own functions on behalf of the user.
+pub(super) struct OwnFunctions {
     pub(super) app: App,
 }
 
-/// A question that has no answer, in the words of the command line.
+/// The error of an own function, with option names instead of field names.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct FunctionError {
     pub(super) code: &'static str,
     pub(super) message: String,
 }
 
-impl Own {
-    pub(super) fn new(parts: Parts) -> anyhow::Result<Own> {
-        Ok(Own { app: parts.app()? })
+impl OwnFunctions {
+    pub(super) fn new(parts: Parts) -> anyhow::Result<OwnFunctions> {
+        Ok(OwnFunctions { app: parts.build_app()? })
     }
 
-    /// Fields that are null are as good as not given.
-    pub(super) async fn ask(&self, name: &str, args: Value) -> Result<Owned, Refused> {
+    /// Calls a function. Null arguments are left out.
+    pub(super) async fn call(&self, name: &str, args: Value) -> Result<Owned, FunctionError> {
         let mut client = Client::local();
         client.takes_all = true;
         let args: Map<String, Value> = match args {
@@ -43,24 +43,24 @@ impl Own {
             | Value::Array(_) => Map::new(),
         };
         let args = args.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        watched(&client, self.app.own(name, args, &client))
+        run_with_progress(&client, self.app.own(name, args, &client))
             .await
-            .map_err(|error| Refused::of(&error))
+            .map_err(|error| FunctionError::new(&error))
     }
 
-    /// The one question of a command: prints what `show` makes of the answer, or its JSON.
-    pub(super) async fn answer(
+    /// Calls the one function of a command, and prints the result with `show` or as JSON.
+    pub(super) async fn call_and_print(
         self,
         name: &str,
         args: Value,
         as_json: bool,
         show: impl FnOnce(&Value) -> anyhow::Result<ExitCode>,
     ) -> anyhow::Result<ExitCode> {
-        let asked = self.ask(name, args).await;
+        let result = self.call(name, args).await;
         self.app.shutdown().await;
-        let owned = match asked {
+        let owned = match result {
             Ok(owned) => owned,
-            Err(refused) => return refused.exit_code(),
+            Err(error) => return error.exit_code(),
         };
         if as_json {
             writeln!(std::io::stdout(), "{}", owned.value)?;
@@ -70,12 +70,13 @@ impl Own {
     }
 }
 
-impl Refused {
-    pub(super) fn of(error: &OwnError) -> Refused {
-        Refused { code: error.code(), message: in_options(error.message()) }
+impl FunctionError {
+    pub(super) fn new(error: &OwnError) -> FunctionError {
+        FunctionError { code: error.code(), message: use_option_names(error.message()) }
     }
 
-    /// What is not there is an answer; anything else is a mistake, ours or the person's.
+    /// Prints a negative answer (such as "not found") and returns exit code 1; any other error is
+    /// passed on, for exit code 2.
     pub(super) fn exit_code(self) -> anyhow::Result<ExitCode> {
         let is_answer = |code: &str| {
             code.ends_with("_NOT_FOUND")

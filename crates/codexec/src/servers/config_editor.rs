@@ -1,5 +1,4 @@
-//! Changing our own settings as a careful person would: comments and order stay, and a reader
-//! never sees half of it.
+//! Edits `config.toml`: comments and order stay, and the file is replaced atomically.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -10,14 +9,14 @@ use codexec_types::ServerName;
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
 /// `config.toml`, open for changes.
-pub(crate) struct OwnFile {
+pub(crate) struct ConfigEditor {
     path: PathBuf,
     document: DocumentMut,
 }
 
-impl OwnFile {
-    pub(crate) fn open(path: &Path) -> anyhow::Result<OwnFile> {
-        // A link, for example into a folder of dotfiles, stays one.
+impl ConfigEditor {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<ConfigEditor> {
+        // Writes through a link, for example into a dotfiles folder, instead of replacing it.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
@@ -25,7 +24,7 @@ impl OwnFile {
             Err(error) => return Err(error).context(path.display().to_string()),
         };
         let document = text.parse().with_context(|| path.display().to_string())?;
-        Ok(OwnFile { path, document })
+        Ok(ConfigEditor { path, document })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -36,8 +35,8 @@ impl OwnFile {
         self.entry(name).is_some()
     }
 
-    /// Whether the file says how the server is reached, not only how it is narrowed.
-    pub(crate) fn names(&self, name: &ServerName) -> bool {
+    /// Returns true if the file defines the server (`command` or `url`), not only narrows it.
+    pub(crate) fn defines(&self, name: &ServerName) -> bool {
         self.entry(name)
             .is_some_and(|entry| entry.contains_key("command") || entry.contains_key("url"))
     }
@@ -52,7 +51,7 @@ impl OwnFile {
         Ok(())
     }
 
-    /// `None` takes `enabled` out.
+    /// Sets `enabled` of a server; `None` removes the key.
     pub(crate) fn set_enabled(
         &mut self,
         name: &ServerName,
@@ -90,7 +89,7 @@ impl OwnFile {
         let written = self.write_to(&temporary);
         let written = written.and_then(|()| std::fs::rename(&temporary, &self.path));
         if written.is_err() {
-            // What failed is told; what is left of it may be gone already.
+            // The first error is reported; the temporary file may not exist.
             let _ = std::fs::remove_file(&temporary);
         }
         written.with_context(shown)

@@ -4,17 +4,17 @@ use anyhow::{Context, Result, bail};
 
 const FENCE: &str = "```text cpython";
 
-/// The differences that are on purpose: the fenced list in docs/limitations.md. A line that begins
-/// with `#` is the reason of the names that follow it; a name may end with `*`.
-pub(super) struct Known(Vec<(String, String)>);
+/// The intended differences: the fenced list in docs/limitations.md. A line that starts with `#`
+/// is the reason for the names below it; a name may end with `*`.
+pub(super) struct KnownDifferences(Vec<(String, String)>);
 
-impl Known {
-    pub(super) fn read(path: &Path) -> Result<Known> {
+impl KnownDifferences {
+    pub(super) fn read(path: &Path) -> Result<KnownDifferences> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        Known::parse(&text).with_context(|| path.display().to_string())
+        KnownDifferences::parse(&text).with_context(|| path.display().to_string())
     }
 
-    pub(super) fn parse(text: &str) -> Result<Known> {
+    pub(super) fn parse(text: &str) -> Result<KnownDifferences> {
         let lines = text.lines().skip_while(|line| *line != FENCE).skip(1);
         let mut known = Vec::new();
         let mut reason = None;
@@ -25,7 +25,7 @@ impl Known {
                 (None, None) => bail!("{line:?} in the list after {FENCE} has no reason"),
             }
         }
-        Ok(Known(known))
+        Ok(KnownDifferences(known))
     }
 
     pub(super) fn reason(&self, test: &str) -> Option<&str> {

@@ -1,12 +1,12 @@
-//! Work that a person waits for at a terminal.
+//! Progress and cancellation of work that a person waits for at a terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 
 use codexec_server::{Client, Progress};
 use tokio::sync::watch;
 
-/// Waits for it, tells how far it is, and cancels it when the person has had enough.
-pub(super) async fn watched<T>(client: &Client, work: impl Future<Output = T>) -> T {
+/// Waits for `work`, prints its progress, and cancels it on Ctrl-C.
+pub(super) async fn run_with_progress<T>(client: &Client, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     let shown = show(client.progress.subscribe());
     tokio::pin!(shown);
@@ -19,7 +19,7 @@ pub(super) async fn watched<T>(client: &Client, work: impl Future<Output = T>) -
     }
 }
 
-/// What is said about its progress, for whoever sits at a terminal.
+/// Prints progress messages to stderr if it is a terminal.
 async fn show(mut progress: watch::Receiver<Progress>) -> std::convert::Infallible {
     while progress.changed().await.is_ok() {
         let message = progress.borrow_and_update().message.clone();

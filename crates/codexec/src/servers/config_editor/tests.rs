@@ -8,17 +8,17 @@ fn name(text: &str) -> ServerName {
     ServerName::new(text).expect("a name")
 }
 
-fn open(folder: &Path, text: &str) -> OwnFile {
+fn open(folder: &Path, text: &str) -> ConfigEditor {
     let path = folder.join("config.toml");
     std::fs::write(&path, text).expect("written");
-    OwnFile::open(&path).expect("opened")
+    ConfigEditor::open(&path).expect("opened")
 }
 
 #[test]
 fn comments_and_order_stay() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut file = open(folder.path(), TEXT);
-    assert!(file.names(&name("b")) && file.has(&name("a")) && !file.names(&name("a")));
+    assert!(file.defines(&name("b")) && file.has(&name("a")) && !file.defines(&name("a")));
     file.set_enabled(&name("b"), Some(false)).expect("set");
     file.set_enabled(&name("c"), Some(false)).expect("set");
     file.write().expect("written");
@@ -33,15 +33,15 @@ fn comments_and_order_stay() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_a_file_is_made_where_there_is_none() {
+fn links_stay_and_missing_files_are_created() {
     let folder = tempfile::tempdir().expect("a directory");
     let real = folder.path().join("dots/config.toml");
-    let mut file = OwnFile::open(&real).expect("opened");
+    let mut file = ConfigEditor::open(&real).expect("opened");
     file.set_enabled(&name("a"), Some(true)).expect("set");
     file.write().expect("written");
     let link = folder.path().join("config.toml");
     std::os::unix::fs::symlink(&real, &link).expect("a link");
-    let mut file = OwnFile::open(&link).expect("opened");
+    let mut file = ConfigEditor::open(&link).expect("opened");
     file.set_enabled(&name("a"), Some(false)).expect("set");
     file.write().expect("written");
     assert!(link.is_symlink());
@@ -49,10 +49,10 @@ fn a_link_stays_a_link_and_a_file_is_made_where_there_is_none() {
 }
 
 #[test]
-fn what_is_no_table_is_not_touched() {
+fn entries_that_are_not_tables_are_refused() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut file = open(folder.path(), "servers = 1\n");
     assert!(file.set_enabled(&name("a"), Some(true)).is_err());
-    assert!(OwnFile::open(&folder.path().join("config.toml")).is_ok());
+    assert!(ConfigEditor::open(&folder.path().join("config.toml")).is_ok());
     assert!(open(folder.path(), "[servers]\na = 1\n").set_enabled(&name("a"), None).is_err());
 }

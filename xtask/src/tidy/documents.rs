@@ -1,23 +1,23 @@
-//! The README, and what must not stand in any file.
+//! Checks the README's length, and text that no file may contain.
 
-use super::Text;
+use super::TextFile;
 
 const README_LINES: usize = 80;
 
-/// Written in two pieces each, so that this file does not hold them itself.
+/// Each is written in two pieces, so that this file does not contain it.
 const MACHINE: &[&str] = &[concat!("/wo", "rk/"), concat!("/ro", "ot/")];
 const REGISTRIES: &[&str] =
     &[concat!("crates", ".io"), concat!("npmjs", ".org"), concat!("pypi", ".org")];
 
-pub(crate) fn check(files: &[Text]) -> Vec<String> {
+pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
     let mut findings = Vec::new();
     match files.iter().find(|file| file.path == "README.md") {
-        None => findings.push("README.md: it is missing, write one screen".to_owned()),
+        None => findings.push("README.md: missing, write one screen".to_owned()),
         Some(readme) => {
             let lines = readme.text.lines().count();
             if lines > README_LINES {
                 findings.push(format!(
-                    "README.md: it has {lines} lines, keep it to {README_LINES} and move the rest to docs"
+                    "README.md: {lines} lines, keep it to {README_LINES} and move the rest to docs"
                 ));
             }
         }
@@ -25,9 +25,9 @@ pub(crate) fn check(files: &[Text]) -> Vec<String> {
     for file in files {
         for (number, line) in (1..).zip(file.text.lines()) {
             let path = &file.path;
-            // Attacks that the tests try name such paths on purpose.
+            // Attack tests contain such paths on purpose.
             if !file.is_test()
-                && let Some(machine) = MACHINE.iter().find(|machine| names(line, machine))
+                && let Some(machine) = MACHINE.iter().find(|machine| has_path(line, machine))
             {
                 findings.push(format!(
                     "{path}:{number}: `{machine}` is a path of one machine, write it relative"
@@ -43,8 +43,8 @@ pub(crate) fn check(files: &[Text]) -> Vec<String> {
     findings
 }
 
-/// Whether the line has this absolute path, and not just a longer one that ends like it.
-fn names(line: &str, start: &str) -> bool {
+/// Returns true if the line has a path that starts with `start`, not a longer path that contains it.
+fn has_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());
         before.is_none_or(|c| !c.is_alphanumeric() && !"._-*/~}".contains(c))

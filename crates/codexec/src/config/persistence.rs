@@ -1,4 +1,4 @@
-//! Settings of what is kept between executions.
+//! Settings of sessions, scripts and packages, which persist between executions.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use codexec_exec::packages::{self, Host, Index, Pattern};
 use codexec_server::SessionSettings;
 
-use super::{ConfigError, Place, file, guests, limits};
+use super::{ConfigError, HostEnvironment, file, guests, limits};
 
-pub(super) fn sessions(file: &file::Sessions) -> Result<SessionSettings, ConfigError> {
+pub(super) fn sessions(file: &file::SessionsSection) -> Result<SessionSettings, ConfigError> {
     let usual = SessionSettings::default();
     let max = limits::within("sessions.max", file.max, usual.max as u64, 0..=100)?;
     let by_code = (usual.max_by_code as u64).min(max);
@@ -22,15 +22,18 @@ pub(super) fn sessions(file: &file::Sessions) -> Result<SessionSettings, ConfigE
     })
 }
 
-pub(super) fn scripts(file: &file::Scripts, place: &Place) -> Result<PathBuf, ConfigError> {
-    let named = guests::whole("scripts.folder", file.folder.as_deref(), place)?;
-    Ok(named.unwrap_or_else(|| place.state.join("scripts")))
+pub(super) fn scripts(
+    file: &file::ScriptsSection,
+    host: &HostEnvironment,
+) -> Result<PathBuf, ConfigError> {
+    let named = guests::absolute_path("scripts.folder", file.folder.as_deref(), host)?;
+    Ok(named.unwrap_or_else(|| host.state_dir.join("scripts")))
 }
 
-/// Without what the environment tells.
+/// Returns the package settings, without the environment of pip and npm.
 pub(super) fn packages(
-    file: &file::Packages,
-    place: &Place,
+    file: &file::PackagesSection,
+    host: &HostEnvironment,
 ) -> Result<packages::Settings, ConfigError> {
     let usual = packages::Settings::default();
     let usual_mib = usual.max_bytes >> 20;
@@ -52,12 +55,12 @@ pub(super) fn packages(
         texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
     };
     Ok(packages::Settings {
-        home: Some(place.state.join("packages")),
+        home: Some(host.state_dir.join("packages")),
         python_index: index("packages.python-index", &file.python_index)?,
         python_hosts: hosts("packages.python-hosts", &file.python_hosts)?,
         npm_registry: index("packages.npm-registry", &file.npm_registry)?,
         npm_hosts: hosts("packages.npm-hosts", &file.npm_hosts)?,
-        ca_file: guests::whole("packages.ca-file", file.ca_file.as_deref(), place)?,
+        ca_file: guests::absolute_path("packages.ca-file", file.ca_file.as_deref(), host)?,
         install_scripts: file.install_scripts,
         allow: file.allow.as_deref().map(|list| patterns("packages.allow", list)).transpose()?,
         deny: patterns("packages.deny", &file.deny)?,
