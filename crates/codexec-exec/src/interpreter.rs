@@ -185,7 +185,7 @@ pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), Ex
 
 fn find_guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    settings.guest_paths.directory_of(&whole, &|link| std::fs::read_link(link).ok())
+    settings.guest_paths.find_writable_dir(&whole, &|link| std::fs::read_link(link).ok())
 }
 
 /// Returns the program itself if it is outside the system directories and has to be shown

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use codexec_sandbox::Wanted;
-use codexec_types::{Admitted, Job, Json};
+use codexec_types::{Admitted, Json, WorkerJob};
 
 use crate::engine::Engine;
 use crate::pool::HostResources;
@@ -45,7 +45,7 @@ impl Workers {
             None => (slot, None),
         };
         let limits = admitted.limits();
-        let job = Job {
+        let job = WorkerJob {
             language: admitted.language(),
             code: String::new(),
             input: Json::null(),

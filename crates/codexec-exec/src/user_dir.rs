@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use codexec_sandbox::{Mounter, Overlay, Wanted};
-use codexec_types::{Changes, WorkingDir};
+use codexec_types::{FileChanges, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
@@ -57,7 +57,7 @@ impl UserDir {
     }
 
     /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
-    pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
+    pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> FileChanges {
         let committed = layers.try_clone().and_then(|layers| {
             let upper = DirTree::new(layers).open_subtree(Path::new(&upper_name(self.layer)))?;
             Ok(self.commit_from(&upper, keep))
@@ -65,7 +65,7 @@ impl UserDir {
         committed.unwrap_or_else(|error| report_failed_commit(&error))
     }
 
-    fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> Changes {
+    fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> FileChanges {
         let settings = &self.resources.settings.files;
         let found = &self.wanted.found;
         let commit = Commit {
@@ -121,7 +121,7 @@ impl UserDir {
 }
 
 /// Returns the report for a commit that failed. A session tries again after its next cell.
-pub(crate) fn report_failed_commit(error: &io::Error) -> Changes {
+pub(crate) fn report_failed_commit(error: &io::Error) -> FileChanges {
     let mut report = ChangeReport::default();
     report.add_failed(Path::new("."), error);
     report.into_changes()

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use codexec_sandbox::{Attempt, Posture};
-use codexec_types::{Admitted, Job, Language, WorkingDir};
+use codexec_types::{Admitted, Language, WorkerJob, WorkingDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -138,7 +138,7 @@ impl Workers {
             None => (slot, None),
         };
         let limits = admitted.limits();
-        let job = Job {
+        let job = WorkerJob {
             language: admitted.language(),
             code: admitted.code().to_owned(),
             input: admitted.input().clone(),

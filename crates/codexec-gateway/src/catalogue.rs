@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use codexec_types::{ServerName, ToolFilter, alias};
+use codexec_types::{ServerName, ToolFilter, to_identifier};
 
 use crate::{
     search::{ToolDocument, ToolIndex},
@@ -119,7 +119,7 @@ impl ServerTool<'_> {
 pub(crate) fn find_servers<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'a ServerName> {
     match servers.iter().find(|server| server.as_str() == name) {
         Some(exact) => vec![exact],
-        None => servers.iter().filter(|server| alias(server.as_str()) == name).collect(),
+        None => servers.iter().filter(|server| to_identifier(server.as_str()) == name).collect(),
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn split_name<'a>(name: &'a str, servers: &[ServerName]) -> Vec<Serve
     let mut candidates: Vec<(usize, ServerTool<'a>)> = Vec::new();
     for body in [name.strip_prefix("mcp__"), Some(name)].into_iter().flatten() {
         for server in servers {
-            let (own, alias) = (server.as_str(), alias(server.as_str()));
+            let (own, alias) = (server.as_str(), to_identifier(server.as_str()));
             let spellings = [Some(own), Some(alias.as_str()).filter(|alias| *alias != own)];
             for spelling in spellings.into_iter().flatten() {
                 let tool = body.strip_prefix(spelling).and_then(|rest| {

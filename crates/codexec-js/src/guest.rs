@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use codexec_types::{FromGuest, Job, Json, Language, Thrown, ThrownCode, alias};
+use codexec_types::{FromGuest, Json, Language, Thrown, ThrownCode, WorkerJob, to_identifier};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 
@@ -78,7 +78,7 @@ impl Guest {
         std::mem::forget(self);
     }
 
-    fn run_job(&self, job: &Job) -> Result<(), HostGone> {
+    fn run_job(&self, job: &WorkerJob) -> Result<(), HostGone> {
         let program = match Program::compile(&job.code, job.language, NameScope::Own) {
             Ok(program) => program,
             Err(flaw) => return self.send(&FromGuest::Threw(flaw)),
@@ -99,7 +99,7 @@ impl Guest {
         self.send(&ending.map_or_else(FromGuest::Threw, FromGuest::Returned))
     }
 
-    fn limit_memory(&self, job: &Job) {
+    fn limit_memory(&self, job: &WorkerJob) {
         let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
         // The rest is for memory outside the engine: frames, the parser, and reporting the end.
         let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
@@ -132,9 +132,10 @@ struct GuestRun<'a, 'js> {
 }
 
 impl<'js> GuestRun<'_, 'js> {
-    fn begin(&self, job: &Job) -> rquickjs::Result<()> {
+    fn begin(&self, job: &WorkerJob) -> rquickjs::Result<()> {
         // `tools.my_server` reaches `my-server`.
-        let servers = job.servers.iter().map(|name| vec![name.clone(), alias(name)]).collect();
+        let servers =
+            job.servers.iter().map(|name| vec![name.clone(), to_identifier(name)]).collect();
         self.prelude.begin(servers)
     }
 

@@ -12,7 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codexec_types::{Answer, Cell, FromGuest, ToGuest};
+use codexec_types::{AskAnswer, Cell, FromGuest, ToGuest};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use link::Link;
@@ -303,10 +303,10 @@ impl Broker {
         }
     }
 
-    fn give(&mut self, Answer { id, result }: Answer) {
+    fn give(&mut self, AskAnswer { id, result }: AskAnswer) {
         let Some(asked) = self.asks.remove(&id) else { return };
         let Some(line) = self.lines.get_mut(&asked.line) else { return };
-        let answer = ToGuest::Answer(Answer { id: asked.id, result });
+        let answer = ToGuest::Answer(AskAnswer { id: asked.id, result });
         let is_sent = answer.encode().is_ok_and(|bytes| {
             line.push(&bytes);
             line.flush().is_ok()

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codexec_types::nearest;
+use codexec_types::find_nearest_names;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
@@ -205,7 +205,7 @@ impl Catalogue {
 
     pub(crate) fn nearest(&self, name: &str) -> Vec<String> {
         let names = self.entries.values().map(|entry| entry.meta.name.as_str());
-        nearest(name, names, 3).into_iter().map(str::to_owned).collect()
+        find_nearest_names(name, names, 3).into_iter().map(str::to_owned).collect()
     }
 
     /// Sentences for whoever lists the scripts. That the index was rebuilt is told once.

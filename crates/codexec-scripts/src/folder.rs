@@ -7,7 +7,7 @@
 
 use std::{io, path::PathBuf, time::SystemTime};
 
-use codexec_types::{Language, rfc3339};
+use codexec_types::{Language, format_rfc3339};
 
 use crate::{
     ScriptError,
@@ -110,7 +110,7 @@ impl Root {
 
     /// Only under the lock.
     pub(crate) fn create(&self, slug: &str, meta: Meta, code: &str) -> Result<Meta, ScriptError> {
-        let now = rfc3339(SystemTime::now());
+        let now = format_rfc3339(SystemTime::now());
         let meta = Meta {
             script_id: script_id_of(slug, &now),
             created_at: now.clone(),
@@ -141,7 +141,7 @@ impl Root {
             return Ok(same);
         }
         let next = Meta {
-            updated_at: rfc3339(SystemTime::now()),
+            updated_at: format_rfc3339(SystemTime::now()),
             version: old.meta.version.saturating_add(1),
             ..same
         };
@@ -157,7 +157,7 @@ impl Root {
     ) -> Result<(), ScriptError> {
         let mut meta = old.meta;
         meta.run_count = meta.run_count.saturating_add(1);
-        meta.last_run_at = Some(rfc3339(at));
+        meta.last_run_at = Some(format_rfc3339(at));
         meta.last_run_success = Some(ok);
         write_metadata(&old.dir, &meta).map_err(self.failed("written"))
     }
@@ -289,7 +289,7 @@ impl Loaded {
                 run_count: now.run_count,
                 ..script.meta
             },
-            None => Meta { version, sha256, updated_at: rfc3339(stamp.changed()), ..now },
+            None => Meta { version, sha256, updated_at: format_rfc3339(stamp.changed()), ..now },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use codexec_types::{Language, PackageName, is_hidden, parse_time, rfc3339};
+use codexec_types::{Language, PackageName, format_rfc3339, is_hidden, parse_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -138,7 +138,7 @@ impl Found {
     pub(crate) fn meta(self, place: Place<'_>) -> Meta {
         let is_own = place.name.is_some();
         let moment = |text: Option<String>| text.filter(|text| parse_time(text).is_some());
-        let changed = rfc3339(place.changed);
+        let changed = format_rfc3339(place.changed);
         let created_at = moment(self.created_at).unwrap_or_else(|| changed.clone());
         let script_id = self.script_id.filter(|id| is_own && is_script_id(id));
         Meta {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, Store, ToolCall};
-use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
+use codexec_types::{Admitted, Ask, AskAnswer, CallCode, CallError, ExecutionId, Json, Outcome};
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -72,7 +72,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    pub(crate) async fn answer(&self, id: u32, ask: Ask) -> Answer {
+    pub(crate) async fn answer(&self, id: u32, ask: Ask) -> AskAnswer {
         let then = self.is_recorded().then(|| ask.clone());
         let result = match &self.replayed {
             Some(replay) => replay.answer(&ask),
@@ -81,7 +81,7 @@ impl<'a> Answers<'a> {
         if let (Some(ask), Some(cell)) = (then, &mut *self.cell()) {
             cell.push(ask, result.clone());
         }
-        Answer { id, result }
+        AskAnswer { id, result }
     }
 
     /// Returns the cell for replay, if it succeeded.
@@ -167,7 +167,8 @@ impl<'a> Answers<'a> {
     }
 
     async fn ask_gateway(&self, ask: Ask) -> Result<Json, CallError> {
-        let allowed = if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.seen() };
+        let allowed =
+            if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.visible_tools() };
         self.gateway.answer(ask, allowed, self.admitted.language()).await
     }
 

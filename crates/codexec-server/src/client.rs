@@ -1,7 +1,7 @@
 //! The client of a request.
 
 use codexec_gateway::Caller;
-use codexec_types::{Context, Grant, Principal};
+use codexec_types::{Grant, Principal, RequestOrigin};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -14,7 +14,7 @@ use crate::outer_execution::{OuterExecution, SessionScope};
 pub struct Client {
     pub principal: Principal,
     /// The client's description of itself; only for records.
-    pub context: Context,
+    pub context: RequestOrigin,
     /// Receives the elicitation requests of upstreams.
     pub caller: Caller,
     pub cancel: CancellationToken,
@@ -30,7 +30,7 @@ impl Client {
     pub fn local() -> Client {
         Client {
             principal: Principal::local(),
-            context: Context::default(),
+            context: RequestOrigin::default(),
             caller: Caller::default(),
             cancel: CancellationToken::new(),
             progress: watch::Sender::new(Progress::default()),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 use codexec_gateway::{Gateway, ServerState};
 use codexec_store::{CallEnd, Store, ToolCall, mask};
 use codexec_types::{
-    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, rfc3339,
+    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, format_rfc3339,
 };
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ async fn audit(
         return;
     }
     let line = json!({
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
         "action": "discovery",
         "function": words.function,
         "searchTerms": words.shortened(),
@@ -221,7 +221,7 @@ pub(crate) fn restrict_to_visible(
 ) -> Admitted {
     let wall = admitted.limits().wall;
     match discovery {
-        Some(discovery) => admitted.within(&discovery.visible, wall),
+        Some(discovery) => admitted.limited_to(&discovery.visible, wall),
         None => admitted,
     }
 }

@@ -1,6 +1,6 @@
 use codexec_exec::ExecError;
 use codexec_store::StoreError;
-use codexec_types::Refusal;
+use codexec_types::PolicyRefusal;
 
 use crate::outer_execution::MAX_DEPTH;
 use crate::{DirError, SessionError};
@@ -9,7 +9,7 @@ use crate::{DirError, SessionError};
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] PolicyRefusal),
     #[error(transparent)]
     WorkingDir(#[from] DirError),
     #[error(transparent)]

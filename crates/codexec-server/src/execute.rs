@@ -7,8 +7,8 @@ use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
 use codexec_types::{
-    Admitted, Ask, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
-    SessionId, ToolFilter, Written,
+    Admitted, Ask, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, Policy,
+    RecordEnding, RunEvent, SessionId, ToolFilter,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -55,10 +55,10 @@ pub struct Execution {
     /// The limits that applied.
     pub limits: Limits,
     /// Everything that the guest wrote to both streams, in order.
-    pub output: Written,
+    pub output: GuestOutput,
     pub images: Images,
     /// The changes in the working directory.
-    pub changes: Changes,
+    pub changes: FileChanges,
     /// Limits that were reached without stopping the code.
     pub limits_met: Vec<Limit>,
     pub usage: Usage,
@@ -78,9 +78,9 @@ pub struct Progress {
 /// The results of a run, collected while it runs, so that a cancelled run has them as well.
 #[derive(Default)]
 struct RunResults {
-    output: Written,
+    output: GuestOutput,
     images: Images,
-    changes: Changes,
+    changes: FileChanges,
     limits_met: Vec<Limit>,
     usage: Usage,
     posture: String,
@@ -252,7 +252,7 @@ impl App {
         let request = wanted.resolve(&policy.files).await?;
         let mut admitted = policy.admit(request, &self.gateway.server_names())?;
         if sees_all {
-            admitted = admitted.seeing(policy.tools.clone());
+            admitted = admitted.with_visible_tools(policy.tools.clone());
         }
         restrict_to_outer(discovery::restrict_to_visible(admitted, discovery), client)
     }
@@ -329,8 +329,8 @@ impl App {
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
-                    Event::Output { stream, text } => results.output.push(stream, &text),
-                    Event::Ask { id, ask } => {
+                    RunEvent::Output { stream, text } => results.output.push(stream, &text),
+                    RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
                         }
@@ -339,11 +339,11 @@ impl App {
                             _ => asks.push(answers.answer(id, ask)),
                         }
                     }
-                    Event::Image(image) => results.images.push(image),
-                    Event::Progress(text) => {
+                    RunEvent::Image(image) => results.images.push(image),
+                    RunEvent::Progress(text) => {
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => break outcome,
+                    RunEvent::Ended(outcome) => break outcome,
                 },
                 Some(answer) = asks.next() => run.answer(answer),
                 Some(answer) = own_asks.next() => run.answer(answer),
@@ -394,8 +394,8 @@ impl RunResults {
         duration: Duration,
     ) -> Finish<'a> {
         let (ending, value) = match driven {
-            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
-            Err(error) => (Ending::Failed { code: error.code() }, None),
+            Ok(outcome) => (RecordEnding::Outcome(outcome), outcome.value()),
+            Err(error) => (RecordEnding::Failed { code: error.code() }, None),
         };
         Finish {
             ending,
@@ -450,9 +450,9 @@ async fn stop_and_wait(
     }
     loop {
         match run.next().await {
-            Event::Ended(outcome) => return outcome,
-            Event::Output { stream, text } => results.output.push(stream, &text),
-            Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+            RunEvent::Ended(outcome) => return outcome,
+            RunEvent::Output { stream, text } => results.output.push(stream, &text),
+            RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_types::{Asked, Files, Json, Language, Policy, Request};
+use codexec_types::{AdmissionRequest, Json, Language, Policy, RequestedLimits, WorkingDirPolicy};
 
 use crate::discovery::DiscoveryRules;
 use crate::sessions::{Replay, Session};
@@ -17,13 +17,13 @@ pub struct Wanted {
     pub args: Vec<String>,
     /// One of the user's directories to work in, as the client wrote it.
     pub working_dir: Option<PathBuf>,
-    pub asked: Asked,
+    pub asked: RequestedLimits,
     /// True if the code can see more tools than it may call.
     pub(crate) sees_all: bool,
     /// The discovery rules, if the code can see more tools than it may call.
     pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The directories that this toolset allows, instead of the policy's.
-    pub(crate) files: Option<Files>,
+    pub(crate) files: Option<WorkingDirPolicy>,
     /// The session to run in, or `None` for a worker of its own.
     pub(crate) session: Option<Arc<Session>>,
     /// The name and version of the saved script that this is.
@@ -41,7 +41,7 @@ impl Wanted {
             input: Json::null(),
             args: Vec::new(),
             working_dir: None,
-            asked: Asked::default(),
+            asked: RequestedLimits::default(),
             sees_all: false,
             discovery: None,
             files: None,
@@ -60,12 +60,15 @@ impl Wanted {
     }
 
     /// Resolves the working directory. This is the only disk access of a request.
-    pub(crate) async fn resolve(self, files: &Files) -> Result<Request, DirError> {
+    pub(crate) async fn resolve(
+        self,
+        files: &WorkingDirPolicy,
+    ) -> Result<AdmissionRequest, DirError> {
         let Wanted { language, code, input, args, working_dir, asked, .. } = self;
         let working_dir = match working_dir {
             Some(path) => Some(resolve_dir(path, files).await?),
             None => None,
         };
-        Ok(Request { language, code, input, args, working_dir, asked })
+        Ok(AdmissionRequest { language, code, input, args, working_dir, asked })
     }
 }

@@ -125,5 +125,5 @@ pub(crate) fn restrict_to_outer(
         return Err(ExecuteError::TooDeep);
     }
     let left = outer.until.saturating_duration_since(Instant::now());
-    Ok(admitted.within(&outer.tools, left).started_by_code(outer.tool_calls, outer.grants))
+    Ok(admitted.limited_to(&outer.tools, left).started_by_code(outer.tool_calls, outer.grants))
 }

@@ -94,7 +94,7 @@ pub enum SessionError {
     Unknown(String),
     #[error(
         "session_id: {0:?} is not an open session that this code opened, and code may use no others; {how}",
-        how = Grant::AllSessions.how_to_give()
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     NotOwn(String),
     #[error("session_id: {id} has ended ({reason}); start_session opens a new one")]

@@ -68,13 +68,13 @@ pub enum SnapshotError {
     #[error(
         "name: this client has created no snapshot {0:?} since codexec was started, and code may use \
          no others; {how}",
-        how = Grant::AllSessions.how_to_give()
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     NotOwn(String),
     #[error(
         "name: the snapshot {0:?} exists already, and code may not replace a snapshot that its own \
          client did not create; use another name; {how}",
-        how = Grant::AllSessions.how_to_give()
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     Taken(String),
     #[error("name: the snapshot {0:?} cannot be read; it is damaged")]

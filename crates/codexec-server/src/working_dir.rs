@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use codexec_types::{Files, FoundDir, Refusal};
+use codexec_types::{PolicyRefusal, ResolvedDir, WorkingDirPolicy};
 
 use crate::escaped_text::escape_name;
 
@@ -31,7 +31,7 @@ pub enum DirError {
     #[error("working_dir: {} did not answer within {} s; name another directory", quote_path(.0), LOOKUP_TIMEOUT.as_secs())]
     Slow(PathBuf),
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(PolicyRefusal),
 }
 
 impl DirError {
@@ -51,7 +51,10 @@ impl DirError {
 }
 
 /// Resolves a path to the directory it refers to now. Symlinks are followed once, here.
-pub(crate) async fn resolve_dir(path: PathBuf, files: &Files) -> Result<FoundDir, DirError> {
+pub(crate) async fn resolve_dir(
+    path: PathBuf,
+    files: &WorkingDirPolicy,
+) -> Result<ResolvedDir, DirError> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(DirError::Nul(path));
     }
@@ -73,9 +76,9 @@ pub(crate) async fn resolve_dir(path: PathBuf, files: &Files) -> Result<FoundDir
         Err(error) => error,
     };
     // A client that may not use the directory must not learn whether it exists, either.
-    if let Err(why) = files.judge(&path) {
+    if let Err(why) = files.check(&path) {
         let path = escape_name(&path.to_string_lossy()).into();
-        return Err(DirError::Refused(Refusal::WorkingDir { path, why }));
+        return Err(DirError::Refused(PolicyRefusal::WorkingDir { path, why }));
     }
     Err(match error.kind() {
         io::ErrorKind::NotFound => DirError::Missing(path),
@@ -84,14 +87,14 @@ pub(crate) async fn resolve_dir(path: PathBuf, files: &Files) -> Result<FoundDir
     })
 }
 
-fn stat_dir(path: &Path) -> io::Result<FoundDir> {
+fn stat_dir(path: &Path) -> io::Result<ResolvedDir> {
     let path = path.canonicalize()?;
     let about = path.symlink_metadata()?;
     if !about.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
     let (device, inode, uid, gid) = (about.dev(), about.ino(), about.uid(), about.gid());
-    Ok(FoundDir { path, device, inode, uid, gid })
+    Ok(ResolvedDir { path, device, inode, uid, gid })
 }
 
 fn quote_path(path: &Path) -> String {

@@ -21,8 +21,9 @@ use codexec_store::{
     Begin, CallEnd, Durability, Finish, Kind, LogQuery, Retention, Store, ToolCall, mask,
 };
 use codexec_types::{
-    Admitted, Asked, Changes, Context, Ending, ExecutionId, Files, Grants, Json, Language, Limits,
-    Outcome, Policy, Principal, Request, ToolFilter, Written,
+    AdmissionRequest, Admitted, ExecutionId, FileChanges, Grants, GuestOutput, Json, Language,
+    Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin, RequestedLimits, ToolFilter,
+    WorkingDirPolicy,
 };
 
 #[tokio::main]
@@ -190,9 +191,9 @@ async fn record(store: &Store, bits: u128, code: &str) {
     let id = ExecutionId::from_bits(bits);
     begin(store, &id, code).await;
     let outcome = Outcome::Returned(Json::null());
-    let output = Written::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
+    let output = GuestOutput::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
     let finish = Finish {
-        ending: Ending::Outcome(&outcome),
+        ending: RecordEnding::Outcome(&outcome),
         output: &output,
         value: Some("42"),
         tool_calls: 0,
@@ -200,7 +201,7 @@ async fn record(store: &Store, bits: u128, code: &str) {
         posture: "user,pid,mount,net,seccomp,landlock",
         peak_memory_bytes: Some(1 << 20),
         cpu: Some(Duration::from_micros(900)),
-        changes: &Changes::default(),
+        changes: &FileChanges::default(),
         limits_met: &[],
         images: 0,
     };
@@ -214,7 +215,7 @@ async fn begin(store: &Store, id: &ExecutionId, code: &str) {
         started: SystemTime::now(),
         session: None,
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
@@ -229,15 +230,15 @@ fn admitted(code: &str) -> Admitted {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     };
-    let request = Request {
+    let request = AdmissionRequest {
         args: Vec::new(),
         language: Language::Python,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
     policy.admit(request, &[]).unwrap()
 }

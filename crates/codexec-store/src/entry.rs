@@ -1,6 +1,6 @@
 //! An execution as a line of a log file: the fields that readers of such files know, then ours.
 
-use codexec_types::{Artifact, rfc3339};
+use codexec_types::{Artifact, format_rfc3339};
 use serde_json::{Map, Value, json};
 
 use crate::execution::{Call, Execution, Kind};
@@ -46,7 +46,7 @@ fn of_one_shot(execution: &Execution) -> Value {
         "artifacts": artifacts(execution),
         "guardian": null,
         "context": execution.context,
-        "executed_at": rfc3339(summary.started),
+        "executed_at": format_rfc3339(summary.started),
     })
 }
 
@@ -60,7 +60,7 @@ fn of_session(execution: &Execution) -> Value {
         "stderr": stderr,
         "exit_code": summary.exit_status(),
         "duration_ms": summary.duration.map(whole_ms),
-        "at": rfc3339(summary.started),
+        "at": format_rfc3339(summary.started),
         "language": summary.language,
         "timed_out": summary.kind == Kind::Timeout,
         "memory_peak_mb": summary.peak_memory_bytes.map(mebibytes),
@@ -97,7 +97,7 @@ fn ours(execution: &Execution) -> Value {
         "artifacts_held_back": execution.changes.held_back,
         "artifacts_in_conflict": execution.changes.conflicts,
         "packages_installed": execution.packages,
-        "ended_at": summary.ended.map(rfc3339),
+        "ended_at": summary.ended.map(format_rfc3339),
     })
 }
 

@@ -1,6 +1,8 @@
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Changes, Context, Ending, ExecutionId, Outcome, SessionId, Written};
+use codexec_types::{
+    ExecutionId, FileChanges, GuestOutput, Outcome, RecordEnding, RequestOrigin, SessionId,
+};
 
 /// All that is kept of one execution.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,13 +13,13 @@ pub struct Execution {
     pub input: String,
     /// As a program's arguments.
     pub args: Vec<String>,
-    pub written: Option<Written>,
+    pub written: Option<GuestOutput>,
     /// A JSON text, or the part of it that the caller kept.
     pub value: Option<String>,
     /// What it did to the directory it worked in.
-    pub changes: Changes,
+    pub changes: FileChanges,
     pub working_dir: Option<String>,
-    pub context: Context,
+    pub context: RequestOrigin,
     /// Whose it is. `None` in rows that an older codexec wrote.
     pub principal: Option<String>,
     /// The tools it might call: a call had to match a pattern of each list. `None` in rows that an
@@ -89,7 +91,7 @@ pub struct Session {
     pub name: Option<String>,
     pub pid: Option<u32>,
     pub working_dir: Option<String>,
-    pub context: Context,
+    pub context: RequestOrigin,
     pub started: SystemTime,
     pub ended: Option<SystemTime>,
     /// Why it ended.
@@ -171,14 +173,14 @@ impl Status {
         Status::ALL.into_iter().find(|status| status.name() == text)
     }
 
-    pub(crate) fn of(ending: Ending<'_>) -> Status {
+    pub(crate) fn of(ending: RecordEnding<'_>) -> Status {
         match ending {
-            Ending::Outcome(Outcome::Returned(_)) => Status::Returned,
-            Ending::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => Status::Threw,
-            Ending::Outcome(Outcome::Stopped(_)) => Status::Stopped,
-            Ending::Outcome(Outcome::Crashed(_)) => Status::Crashed,
-            Ending::Outcome(Outcome::Cancelled) => Status::Cancelled,
-            Ending::Failed { .. } => Status::Failed,
+            RecordEnding::Outcome(Outcome::Returned(_)) => Status::Returned,
+            RecordEnding::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => Status::Threw,
+            RecordEnding::Outcome(Outcome::Stopped(_)) => Status::Stopped,
+            RecordEnding::Outcome(Outcome::Crashed(_)) => Status::Crashed,
+            RecordEnding::Outcome(Outcome::Cancelled) => Status::Cancelled,
+            RecordEnding::Failed { .. } => Status::Failed,
         }
     }
 }

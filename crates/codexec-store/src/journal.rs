@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
 };
 
-use codexec_types::utc_day;
+use codexec_types::format_utc_day;
 use rusqlite::Connection;
 
 use crate::{Durability, database::Database, entry, owner, read};
@@ -239,7 +239,7 @@ fn rendered(
     let summary = &execution.summary;
     let name = match &summary.session {
         Some(session) => session_file(session.as_str()),
-        None => day_file(&utc_day(summary.started)),
+        None => day_file(&format_utc_day(summary.started)),
     };
     let known_by = entry::beginning(summary.id.as_str());
     Ok(Some((name, known_by, entry::line(&execution))))

@@ -8,7 +8,7 @@ mod rules;
 
 use std::borrow::Cow;
 
-use codexec_types::Written;
+use codexec_types::GuestOutput;
 
 /// A part of a text, and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
 
 /// The text, and which bytes of it went to standard error. Both streams are looked at together: a
 /// secret may have been written to either.
-pub(crate) fn mask_written(written: &Written) -> (String, Vec<(usize, usize)>) {
+pub(crate) fn mask_written(written: &GuestOutput) -> (String, Vec<(usize, usize)>) {
     let (text, errors) = (written.text(), written.errors());
     let secrets = secrets(text);
     if secrets.is_empty() {

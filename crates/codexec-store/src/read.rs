@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Changes, Context, ExecutionId, SessionId, Written, from_unix_ms, unix_ms};
+use codexec_types::{
+    ExecutionId, FileChanges, GuestOutput, RequestOrigin, SessionId, from_unix_ms, unix_ms,
+};
 use rusqlite::{
     Connection, OptionalExtension, Result, Row, params,
     types::{FromSqlError, Type},
@@ -118,11 +120,11 @@ fn execution(row: &Row<'_>) -> Result<Execution> {
         code: row.get("code")?,
         input: row.get("input")?,
         args: parsed(row, "args")?,
-        written: output.map(|text| Written::new(text, errors)),
+        written: output.map(|text| GuestOutput::new(text, errors)),
         value: row.get("value")?,
-        changes: parsed::<Changes>(row, "changes")?,
+        changes: parsed::<FileChanges>(row, "changes")?,
         working_dir: row.get("working_dir")?,
-        context: parsed::<Context>(row, "context")?,
+        context: parsed::<RequestOrigin>(row, "context")?,
         principal: row.get("principal")?,
         allowed_tools: parsed(row, "allowed_tools")?,
         grants: words(row, "grants")?,

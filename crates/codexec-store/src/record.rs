@@ -6,7 +6,8 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Changes, Context, Ending, ExecutionId, Language, Limit, Principal, SessionId, Written,
+    Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Principal, RecordEnding,
+    RequestOrigin, SessionId,
 };
 
 /// What is known of an execution before it runs.
@@ -18,22 +19,22 @@ pub struct Begin<'a> {
     pub session: Option<&'a SessionId>,
     /// A saved script's name and version.
     pub script: Option<(&'a str, u32)>,
-    pub context: &'a Context,
+    pub context: &'a RequestOrigin,
     pub principal: &'a Principal,
 }
 
 /// How an execution ended, and what it used. The caller bounds the texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Finish<'a> {
-    pub ending: Ending<'a>,
-    pub output: &'a Written,
+    pub ending: RecordEnding<'a>,
+    pub output: &'a GuestOutput,
     pub value: Option<&'a str>,
     pub tool_calls: u32,
     pub duration: Duration,
     pub posture: &'a str,
     pub peak_memory_bytes: Option<u64>,
     pub cpu: Option<Duration>,
-    pub changes: &'a Changes,
+    pub changes: &'a FileChanges,
     pub limits_met: &'a [Limit],
     pub images: u32,
 }
@@ -68,7 +69,7 @@ pub struct SessionStart<'a> {
     pub name: Option<&'a str>,
     pub pid: Option<u32>,
     pub working_dir: Option<&'a Path>,
-    pub context: &'a Context,
+    pub context: &'a RequestOrigin,
     pub at: SystemTime,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use codexec_types::{Context, SessionId, from_unix_ms, rfc3339, unix_ms};
+use codexec_types::{RequestOrigin, SessionId, format_rfc3339, from_unix_ms, unix_ms};
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
 use serde_json::json;
 
@@ -64,7 +64,7 @@ impl Started {
             "name": self.name,
             "pid": self.pid,
             "agent_id": self.agent_id,
-            "started_at": rfc3339(self.at),
+            "started_at": format_rfc3339(self.at),
             "working_dir": self.working_dir,
         });
         atomically(conn, || {
@@ -98,7 +98,7 @@ impl Installed {
             "package": self.name,
             "version": self.version,
             "success": self.is_ok,
-            "at": rfc3339(self.at),
+            "at": format_rfc3339(self.at),
         });
         atomically(conn, || {
             let mut statement = conn.prepare_cached(
@@ -132,7 +132,7 @@ pub(crate) fn end(
         "reason": reason,
         "total_duration_ms": unix_ms(at).saturating_sub(started_ms).max(0),
         "executions_count": executions,
-        "at": rfc3339(at),
+        "at": format_rfc3339(at),
     });
     atomically(conn, || {
         let mut statement = conn.prepare_cached(
@@ -183,7 +183,7 @@ fn session(row: &Row<'_>) -> Result<Session> {
         name: row.get("name")?,
         pid: row.get("pid")?,
         working_dir: row.get("working_dir")?,
-        context: parsed::<Context>(row, "context")?,
+        context: parsed::<RequestOrigin>(row, "context")?,
         started: from_unix_ms(row.get("started_ms")?),
         ended: ended.map(from_unix_ms),
         reason: row.get("reason")?,

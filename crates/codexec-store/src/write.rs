@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 
 use codexec_types::{
-    Changes, Context, Ending, ExecutionId, Grant, Grants, Limit, Outcome, Written, unix_ms,
+    ExecutionId, FileChanges, Grant, Grants, GuestOutput, Limit, Outcome, RecordEnding,
+    RequestOrigin, unix_ms,
 };
 use rusqlite::{Connection, Result, named_params};
 
@@ -146,15 +147,15 @@ impl Finished {
     /// Without what it wrote and gave: that is [`Finished::with_texts`]'s.
     pub(crate) fn new(id: &ExecutionId, finish: &Finish<'_>) -> Finished {
         let (error_code, message, exit_code) = match finish.ending {
-            Ending::Outcome(Outcome::Threw(thrown)) => {
+            RecordEnding::Outcome(Outcome::Threw(thrown)) => {
                 let message = head(&mask(&thrown.message), MESSAGE_BYTES);
                 (Some(thrown.code.name()), Some(message), None)
             }
-            Ending::Outcome(outcome @ Outcome::Exited { code }) => {
+            RecordEnding::Outcome(outcome @ Outcome::Exited { code }) => {
                 (outcome.code(), Some(format!("exit code {code}")), Some(*code))
             }
-            Ending::Outcome(outcome) => (outcome.code(), None, None),
-            Ending::Failed { code } => (Some(code), None, None),
+            RecordEnding::Outcome(outcome) => (outcome.code(), None, None),
+            RecordEnding::Failed { code } => (Some(code), None, None),
         };
         let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
         Finished {
@@ -184,7 +185,7 @@ impl Finished {
     }
 
     /// What it wrote and gave, without secrets.
-    pub(crate) fn with_texts(self, written: &Written, value: Option<&str>) -> Finished {
+    pub(crate) fn with_texts(self, written: &GuestOutput, value: Option<&str>) -> Finished {
         let (output, errors) = mask_written(written);
         let errors = (!errors.is_empty()).then(|| json(&errors));
         let value = value.map(|value| mask(value).into_owned());
@@ -232,14 +233,14 @@ impl Finished {
     }
 }
 
-pub(crate) fn context_text(context: &Context) -> Option<String> {
+pub(crate) fn context_text(context: &RequestOrigin) -> Option<String> {
     let bounded = |text: &Option<String>| text.as_ref().map(|text| head(text, CONTEXT_BYTES));
-    let bounded = Context {
+    let bounded = RequestOrigin {
         agent_id: bounded(&context.agent_id),
         trace_id: bounded(&context.trace_id),
         chat_id: bounded(&context.chat_id),
     };
-    (bounded != Context::default()).then(|| json(&bounded))
+    (bounded != RequestOrigin::default()).then(|| json(&bounded))
 }
 
 /// A JSON text of bounded length.
@@ -265,7 +266,7 @@ fn grants_text(grants: Grants) -> Option<String> {
     (!names.is_empty()).then(|| names.join(","))
 }
 
-fn changes_text(changes: &Changes) -> Option<String> {
+fn changes_text(changes: &FileChanges) -> Option<String> {
     (!changes.is_empty()).then(|| json(changes))
 }
 

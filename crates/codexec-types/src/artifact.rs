@@ -10,7 +10,7 @@ pub struct Artifact {
 
 /// The changes that an execution made in its working directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct FileChanges {
     pub created: Vec<Artifact>,
     pub modified: Vec<Artifact>,
     pub deleted: Vec<Artifact>,
@@ -34,9 +34,9 @@ pub struct NotWritten {
     pub reason: String,
 }
 
-impl Changes {
+impl FileChanges {
     pub fn is_empty(&self) -> bool {
-        *self == Changes::default()
+        *self == FileChanges::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Size limits on what a guest asks for. They are checked before anything else is done with an ask.
 
-use crate::{Ask, CallCode, CallError, Json, first_field};
+use crate::{Ask, CallCode, CallError, Json, find_first_field};
 
 /// Maximum length of an ask, in bytes of its frame.
 pub const MAX_ASK_BYTES: usize = 4 << 20;
@@ -21,15 +21,15 @@ pub const ASK_HEAD_BYTES: usize = 128;
 
 /// Number of values and depth of a JSON text: enough to estimate the cost of parsing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct JsonShape {
     pub values: usize,
     pub depth: usize,
 }
 
-impl Shape {
+impl JsonShape {
     /// Counts in one pass, without parsing the text.
-    pub fn of(json: &Json) -> Shape {
-        let mut shape = Shape { values: 1, depth: 0 };
+    pub fn of(json: &Json) -> JsonShape {
+        let mut shape = JsonShape { values: 1, depth: 0 };
         let (mut depth, mut is_text) = (0_usize, false);
         let mut bytes = json.text().bytes();
         while let Some(byte) = bytes.next() {
@@ -58,7 +58,7 @@ impl Ask {
     ///
     /// THREAT[ORD-1]: bytes, depth and counts are checked before parsing, copying, hashing and
     /// searching.
-    pub fn weigh(&self) -> Result<usize, CallError> {
+    pub fn estimate_size(&self) -> Result<usize, CallError> {
         let names: &[(&str, &str)] = match self {
             Ask::Tool { server, tool, args: _ } => &[("server", server), ("tool", tool)],
             Ask::Named { name, args: _ } | Ask::Own { name, args: _ } | Ask::Schema { name } => {
@@ -88,7 +88,7 @@ impl Ask {
             Ask::Tool { args, .. }
             | Ask::Named { args, .. }
             | Ask::Prompt { args, .. }
-            | Ask::Own { args, .. } => bytes += weigh_arguments(args)?,
+            | Ask::Own { args, .. } => bytes += estimate_arguments_size(args)?,
             Ask::ReadResource { uri, .. } => bytes += check_length("uri", uri, MAX_TEXT_BYTES)?,
             Ask::Search { query, .. } => bytes += check_length("query", query, MAX_TEXT_BYTES)?,
             Ask::Discover { words } => {
@@ -118,13 +118,13 @@ impl Ask {
 }
 
 /// Returns the estimated memory of the parsed arguments, or an error if they exceed a limit.
-pub fn weigh_arguments(args: &Json) -> Result<usize, CallError> {
+pub fn estimate_arguments_size(args: &Json) -> Result<usize, CallError> {
     let bytes = args.text().len();
     // A text this short cannot exceed the other limits.
     if bytes <= MAX_DEPTH {
         return Ok(bytes);
     }
-    let shape = Shape::of(args);
+    let shape = JsonShape::of(args);
     if shape.depth > MAX_DEPTH {
         return Err(invalid_args(format!(
             "arguments: {} levels of lists and objects; at most {MAX_DEPTH} are allowed",
@@ -142,8 +142,8 @@ pub fn weigh_arguments(args: &Json) -> Result<usize, CallError> {
 
 /// Returns the id of an oversized ask, read from the first bytes of its frame.
 pub fn id_of_long_ask(head: &[u8]) -> Option<u32> {
-    let (_, ask) = first_field(head, &["ask"])?;
-    let (_, id) = first_field(ask, &["id"])?;
+    let (_, ask) = find_first_field(head, &["ask"])?;
+    let (_, id) = find_first_field(ask, &["id"])?;
     let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
 }
@@ -154,7 +154,7 @@ pub fn is_ask(body: &[u8]) -> bool {
 }
 
 /// Returns the error that the guest gets for an oversized ask.
-pub fn refuse_long_ask(bytes: usize) -> CallError {
+pub fn oversized_ask_error(bytes: usize) -> CallError {
     invalid_args(format!(
         "arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call"
     ))

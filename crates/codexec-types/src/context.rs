@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 /// decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Context {
+pub struct RequestOrigin {
     pub agent_id: Option<String>,
     pub trace_id: Option<String>,
     pub chat_id: Option<String>,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Detail, Image, Json, Language, Stream, Thrown, ToolKind};
+use crate::{Image, Json, Language, OutputStream, Thrown, ToolDetail, ToolKind};
 
 /// Maximum length of a frame, in both directions.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
@@ -31,7 +31,7 @@ pub enum FromGuest {
     /// The code was parsed; from here on the guest's own code runs.
     Compiled,
     Output {
-        stream: Stream,
+        stream: OutputStream,
         text: String,
     },
     Ask {
@@ -67,8 +67,8 @@ pub enum CellEnding {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToGuest {
     /// The first frame. A worker that serves one execution gets only answers after it.
-    Start(Job),
-    Answer(Answer),
+    Start(WorkerJob),
+    Answer(AskAnswer),
     /// The next code of a session, sent after the previous cell has ended.
     Cell(Cell),
     /// Stop the running cell and keep the session's state.
@@ -92,7 +92,7 @@ pub struct Cell {
 /// Everything that a worker needs to run one guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct WorkerJob {
     pub language: Language,
     pub code: String,
     pub input: Json,
@@ -142,7 +142,7 @@ pub enum Ask {
         #[serde(default, skip_serializing_if = "is_default")]
         kind: ToolKind,
         #[serde(default, skip_serializing_if = "is_default")]
-        detail: Detail,
+        detail: ToolDetail,
     },
     /// Return one tool's full definition.
     Schema {
@@ -183,7 +183,7 @@ pub enum Ask {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AskAnswer {
     pub id: u32,
     pub result: Result<Json, CallError>,
 }

@@ -49,7 +49,7 @@ impl Grant {
     }
 
     /// Tells, for an error message, how the user can give the grant.
-    pub fn how_to_give(self) -> String {
+    pub fn describe_how_to_grant(self) -> String {
         let name = self.name();
         format!(
             "the user allows it by {name:?} in `may` under [code] in config.toml, or by \

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Files;
+use crate::WorkingDirPolicy;
 
 /// Like the kernel, gives up on paths with more symlinks than this.
 const MAX_LINKS: usize = 40;
@@ -10,7 +10,7 @@ const MAX_LINKS: usize = 40;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestPaths {
     /// The directories that guests may use as working directory.
-    pub files: Files,
+    pub files: WorkingDirPolicy,
     /// Exceptions from the settings: the host may execute files below these paths.
     pub run_from: Vec<PathBuf>,
 }
@@ -19,7 +19,7 @@ impl GuestPaths {
     /// Returns the guest-writable directory that `path`, or a symlink on the way to it, lies in.
     /// `path` must be absolute; `read_link` returns the target of a symlink, or `None` for anything
     /// else.
-    pub fn directory_of(
+    pub fn find_writable_dir(
         &self,
         path: &Path,
         read_link: &dyn Fn(&Path) -> Option<PathBuf>,
@@ -62,7 +62,7 @@ impl GuestPaths {
         }
         // A guest may request any directory below an allowed one, unless it is forbidden.
         let mut directories = real.ancestors();
-        let is_open = directories.any(|directory| self.files.judge(directory).is_ok());
+        let is_open = directories.any(|directory| self.files.check(directory).is_ok());
         let root = self.files.allowed.iter().find(|root| real.starts_with(root));
         root.filter(|_| is_open).map(PathBuf::as_path)
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// Parses one JSON value; invalid UTF-8 and lone surrogates become U+FFFD.
-pub fn lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
+pub fn parse_lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
     let strict = match serde_json::from_slice(line) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -20,7 +20,7 @@ pub fn lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
 
 /// Finds the first of these fields at the top level of a JSON object that may be truncated or
 /// broken. Returns the field's name and the text after its colon.
-pub fn first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a [u8])> {
+pub fn find_first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a [u8])> {
     let mut depth = 0_u32;
     let mut rest = object;
     while let Some((&byte, behind)) = rest.split_first() {

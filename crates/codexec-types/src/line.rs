@@ -15,7 +15,7 @@ pub struct LineBuffer {
 
 /// A line returned by [`LineBuffer::next_line`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum BufferedLine {
     /// The line without its terminator (`\n` or `\r\n`).
     Whole(Vec<u8>),
     /// A line over the limit, which may never end. Its head identifies the request it belongs to.
@@ -40,7 +40,7 @@ impl LineBuffer {
         }
     }
 
-    pub fn next_line(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<BufferedLine> {
         let unseen = self.bytes.get(self.searched..).unwrap_or_default();
         if let Some(found) = unseen.iter().position(|&byte| byte == b'\n') {
             let end = self.searched + found;
@@ -49,7 +49,7 @@ impl LineBuffer {
             let line = if line.len() > self.max_bytes {
                 too_long(line)
             } else {
-                Line::Whole(line.to_vec())
+                BufferedLine::Whole(line.to_vec())
             };
             self.start = end + 1;
             self.searched = self.start;
@@ -74,8 +74,8 @@ impl LineBuffer {
     }
 }
 
-fn too_long(line: &[u8]) -> Line {
-    Line::TooLong { head: line.get(..HEAD_BYTES).unwrap_or(line).to_vec() }
+fn too_long(line: &[u8]) -> BufferedLine {
+    BufferedLine::TooLong { head: line.get(..HEAD_BYTES).unwrap_or(line).to_vec() }
 }
 
 #[cfg(test)]

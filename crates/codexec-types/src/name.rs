@@ -32,7 +32,7 @@ impl fmt::Display for ServerName {
 }
 
 /// Turns a name into an identifier: `my-server` becomes `my_server`. Guests may use either.
-pub fn alias(name: &str) -> String {
+pub fn to_identifier(name: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars().map(|c| if is_word(c) { c } else { '_' }).collect()
 }

@@ -8,7 +8,7 @@ const MAX_LETTER_PAIRS: usize = 4_000_000;
 
 /// Returns the names most similar to `wanted`, best first: spelled differently (`getIssue` for
 /// `get_issue`), with the words in another order, mistyped, or a part of it.
-pub fn nearest<'a>(
+pub fn find_nearest_names<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
     most: usize,

@@ -68,7 +68,7 @@ pub enum Crash {
 
 /// How an execution's record is completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ending<'a> {
+pub enum RecordEnding<'a> {
     Outcome(&'a Outcome),
     /// codexec could not run the code, for the reason with this code.
     Failed {

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use crate::tools::grants_named_in;
 use crate::{
-    DirRefusal, Files, FoundDir, Grants, InvalidPattern, Json, Language, Limits, ServerName,
-    ToolFilter, ToolPattern, WorkingDir,
+    DirRefusal, Grants, InvalidPattern, Json, Language, Limits, ResolvedDir, ServerName,
+    ToolFilter, ToolPattern, WorkingDir, WorkingDirPolicy,
 };
 
 /// The rules for what may run here, and with which limits. A request can only narrow them.
@@ -19,25 +19,25 @@ pub struct Policy {
     pub tools: ToolFilter,
     /// Grants that all code has.
     pub grants: Grants,
-    pub files: Files,
+    pub files: WorkingDirPolicy,
 }
 
 /// A request to run code. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct AdmissionRequest {
     pub language: Language,
     pub code: String,
     pub input: Json,
     /// The program's arguments.
     pub args: Vec<String>,
     /// One of the user's directories, to work in.
-    pub working_dir: Option<FoundDir>,
-    pub asked: Asked,
+    pub working_dir: Option<ResolvedDir>,
+    pub asked: RequestedLimits,
 }
 
 /// The limits that a request may narrow. `None` means that the policy decides.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct RequestedLimits {
     pub wall: Option<Duration>,
     pub tool_calls: Option<u32>,
     pub allowed_tools: Option<Vec<String>>,
@@ -49,7 +49,7 @@ pub struct Asked {
 /// worker.
 #[derive(Debug)]
 pub struct Admitted {
-    request: Request,
+    request: AdmissionRequest,
     limits: Limits,
     tools: ToolFilter,
     /// The grants from the settings or the request, before the tool filter narrows them.
@@ -61,7 +61,7 @@ pub struct Admitted {
 
 /// The reason why a request may not run: the field, what is wrong with it, what is allowed.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
+pub enum PolicyRefusal {
     #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = join_names(.1))]
     Language(Language, Vec<Language>),
     #[error("code: it is empty; send at least one statement")]
@@ -86,21 +86,21 @@ pub enum Refusal {
     Pattern(InvalidPattern),
 }
 
-impl Refusal {
+impl PolicyRefusal {
     /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::Language(..) => "INVALID_LANGUAGE",
-            Refusal::Empty
-            | Refusal::TooLong { .. }
-            | Refusal::Nul { .. }
-            | Refusal::Input { .. }
-            | Refusal::Args(_)
-            | Refusal::Timeout { .. }
-            | Refusal::ToolCalls { .. }
-            | Refusal::NoFiles(_)
-            | Refusal::Pattern(_) => "INVALID_ARGS",
-            Refusal::WorkingDir { .. } => "WORKING_DIR_NOT_ALLOWED",
+            PolicyRefusal::Language(..) => "INVALID_LANGUAGE",
+            PolicyRefusal::Empty
+            | PolicyRefusal::TooLong { .. }
+            | PolicyRefusal::Nul { .. }
+            | PolicyRefusal::Input { .. }
+            | PolicyRefusal::Args(_)
+            | PolicyRefusal::Timeout { .. }
+            | PolicyRefusal::ToolCalls { .. }
+            | PolicyRefusal::NoFiles(_)
+            | PolicyRefusal::Pattern(_) => "INVALID_ARGS",
+            PolicyRefusal::WorkingDir { .. } => "WORKING_DIR_NOT_ALLOWED",
         }
     }
 }
@@ -108,12 +108,16 @@ impl Refusal {
 impl Policy {
     /// Checks a request. `servers` are the configured upstreams: patterns are parsed with their
     /// names.
-    pub fn admit(&self, request: Request, servers: &[ServerName]) -> Result<Admitted, Refusal> {
+    pub fn admit(
+        &self,
+        request: AdmissionRequest,
+        servers: &[ServerName],
+    ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
         self.check_code(&request.code)?;
         let bytes = request.input.text().len();
         if bytes > self.input_bytes {
-            return Err(Refusal::Input { bytes, cap: self.input_bytes });
+            return Err(PolicyRefusal::Input { bytes, cap: self.input_bytes });
         }
         check_args(&request.args)?;
         self.admit_session(request, servers)
@@ -122,9 +126,9 @@ impl Policy {
     /// Checks a request to open a session, which has no code yet.
     pub fn admit_session(
         &self,
-        request: Request,
+        request: AdmissionRequest,
         servers: &[ServerName],
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
         let limits = self.limits_for(&request.asked)?;
         let (tools, grants) = self.tools_for(&request.asked, servers)?;
@@ -132,44 +136,47 @@ impl Policy {
         Ok(Admitted { request, limits, tools, grants, seen: None, working_dir })
     }
 
-    fn check_language(&self, language: Language) -> Result<(), Refusal> {
+    fn check_language(&self, language: Language) -> Result<(), PolicyRefusal> {
         match self.languages.contains(&language) {
             true => Ok(()),
-            false => Err(Refusal::Language(language, self.languages.clone())),
+            false => Err(PolicyRefusal::Language(language, self.languages.clone())),
         }
     }
 
-    fn working_dir_for(&self, request: &Request) -> Result<Option<WorkingDir>, Refusal> {
+    fn working_dir_for(
+        &self,
+        request: &AdmissionRequest,
+    ) -> Result<Option<WorkingDir>, PolicyRefusal> {
         let Some(found) = &request.working_dir else { return Ok(None) };
         match request.language {
             Language::JavaScript | Language::TypeScript => {
-                return Err(Refusal::NoFiles(request.language));
+                return Err(PolicyRefusal::NoFiles(request.language));
             }
             Language::Python | Language::Bash | Language::Node => {}
         }
-        let refused = |why| Refusal::WorkingDir { path: found.path.clone(), why };
-        self.files.judge(&found.path).map_err(refused)?;
+        let refused = |why| PolicyRefusal::WorkingDir { path: found.path.clone(), why };
+        self.files.check(&found.path).map_err(refused)?;
         Ok(Some(WorkingDir { found: found.clone(), is_writable: self.files.is_writable }))
     }
 
-    fn check_code(&self, code: &str) -> Result<(), Refusal> {
+    fn check_code(&self, code: &str) -> Result<(), PolicyRefusal> {
         if code.trim().is_empty() {
-            return Err(Refusal::Empty);
+            return Err(PolicyRefusal::Empty);
         }
         if code.len() > self.code_bytes {
-            return Err(Refusal::TooLong { bytes: code.len(), cap: self.code_bytes });
+            return Err(PolicyRefusal::TooLong { bytes: code.len(), cap: self.code_bytes });
         }
         match code.bytes().position(|b| b == 0) {
-            Some(at) => Err(Refusal::Nul { at }),
+            Some(at) => Err(PolicyRefusal::Nul { at }),
             None => Ok(()),
         }
     }
 
-    fn limits_for(&self, asked: &Asked) -> Result<Limits, Refusal> {
+    fn limits_for(&self, asked: &RequestedLimits) -> Result<Limits, PolicyRefusal> {
         let mut limits = self.limits;
         if let Some(wall) = asked.wall {
             if wall.is_zero() || wall > self.max_wall {
-                return Err(Refusal::Timeout {
+                return Err(PolicyRefusal::Timeout {
                     asked_ms: wall.as_millis(),
                     max_ms: self.max_wall.as_millis(),
                 });
@@ -179,7 +186,7 @@ impl Policy {
         if let Some(tool_calls) = asked.tool_calls {
             if tool_calls > self.limits.tool_calls {
                 let max = self.limits.tool_calls;
-                return Err(Refusal::ToolCalls { asked: tool_calls, max });
+                return Err(PolicyRefusal::ToolCalls { asked: tool_calls, max });
             }
             limits.tool_calls = tool_calls;
         }
@@ -189,14 +196,14 @@ impl Policy {
     /// Returns the tools that the request leaves, and the grants of the request and the settings.
     fn tools_for(
         &self,
-        asked: &Asked,
+        asked: &RequestedLimits,
         servers: &[ServerName],
-    ) -> Result<(ToolFilter, Grants), Refusal> {
+    ) -> Result<(ToolFilter, Grants), PolicyRefusal> {
         let (mut tools, mut grants) = (self.tools.clone(), self.grants);
         if let Some(list) = &asked.allowed_tools {
             let list: Result<Vec<_>, _> =
                 list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
-            let list = list.map_err(Refusal::Pattern)?;
+            let list = list.map_err(PolicyRefusal::Pattern)?;
             grants = grants.iter().chain(grants_named_in(&list)).collect();
             tools = tools.narrowed_by(list);
         }
@@ -210,7 +217,7 @@ impl Policy {
 impl Admitted {
     /// Restricts the request to the tools and the time of the execution that it runs in.
     #[must_use]
-    pub fn within(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
+    pub fn limited_to(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
         self.tools = self.tools.and(tools);
         self.seen = self.seen.map(|seen| seen.and(tools));
         self.limits.wall = self.limits.wall.min(wall);
@@ -228,7 +235,7 @@ impl Admitted {
 
     /// Makes these tools visible to the code, whichever of them it may call.
     #[must_use]
-    pub fn seeing(mut self, tools: ToolFilter) -> Admitted {
+    pub fn with_visible_tools(mut self, tools: ToolFilter) -> Admitted {
         self.seen = Some(tools);
         self
     }
@@ -260,11 +267,11 @@ impl Admitted {
 
     /// Returns the grants that the code has, as far as the tool filter allows them.
     pub fn grants(&self) -> Grants {
-        self.tools.narrow(self.grants)
+        self.tools.narrow_grants(self.grants)
     }
 
     /// Returns the tools that the code can see in listings and searches.
-    pub fn seen(&self) -> &ToolFilter {
+    pub fn visible_tools(&self) -> &ToolFilter {
         self.seen.as_ref().unwrap_or(&self.tools)
     }
 
@@ -278,9 +285,9 @@ const MAX_ARGS: usize = 1_000;
 const MAX_ARG_BYTES: usize = 128 << 10;
 const MAX_ARGS_BYTES: usize = 1 << 20;
 
-fn check_args(args: &[String]) -> Result<(), Refusal> {
+fn check_args(args: &[String]) -> Result<(), PolicyRefusal> {
     if args.len() > MAX_ARGS {
-        return Err(Refusal::Args(format!(
+        return Err(PolicyRefusal::Args(format!(
             "there are {}; at most {MAX_ARGS} are allowed",
             args.len()
         )));
@@ -288,17 +295,17 @@ fn check_args(args: &[String]) -> Result<(), Refusal> {
     for (at, arg) in args.iter().enumerate() {
         if arg.len() > MAX_ARG_BYTES {
             let bytes = arg.len();
-            return Err(Refusal::Args(format!(
+            return Err(PolicyRefusal::Args(format!(
                 "number {at} has {bytes} bytes; at most {MAX_ARG_BYTES} are allowed"
             )));
         }
         if arg.contains('\0') {
-            return Err(Refusal::Args(format!("number {at} has a NUL character; remove it")));
+            return Err(PolicyRefusal::Args(format!("number {at} has a NUL character; remove it")));
         }
     }
     let bytes: usize = args.iter().map(String::len).sum();
     if bytes > MAX_ARGS_BYTES {
-        return Err(Refusal::Args(format!(
+        return Err(PolicyRefusal::Args(format!(
             "all together have {bytes} bytes; at most {MAX_ARGS_BYTES} are allowed"
         )));
     }

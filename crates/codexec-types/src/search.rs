@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How much of each tool a result shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Detail {
+pub enum ToolDetail {
     Names,
     #[default]
     Summary,
@@ -26,9 +26,12 @@ pub enum ToolKind {
     Destructive,
 }
 
-impl Detail {
-    pub const ALL: [(&'static str, Detail); 3] =
-        [("names", Detail::Names), ("summary", Detail::Summary), ("full", Detail::Full)];
+impl ToolDetail {
+    pub const ALL: [(&'static str, ToolDetail); 3] = [
+        ("names", ToolDetail::Names),
+        ("summary", ToolDetail::Summary),
+        ("full", ToolDetail::Full),
+    ];
 }
 
 impl ToolKind {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const DAY_S: i64 = 86_400;
 
 /// Formats a time like `2026-02-09T14:30:01.123Z`.
-pub fn rfc3339(moment: SystemTime) -> String {
+pub fn format_rfc3339(moment: SystemTime) -> String {
     let ms = unix_ms(moment);
     let (days, in_day) = (ms.div_euclid(DAY_S * 1_000), ms.rem_euclid(DAY_S * 1_000));
     let (year, month, day) = civil_from_days(days);
@@ -15,7 +15,7 @@ pub fn rfc3339(moment: SystemTime) -> String {
 }
 
 /// Formats a date like `2026-02-09`.
-pub fn utc_day(moment: SystemTime) -> String {
+pub fn format_utc_day(moment: SystemTime) -> String {
     let (year, month, day) = civil_from_days(unix_ms(moment).div_euclid(DAY_S * 1_000));
     format!("{year:04}-{month:02}-{day:02}")
 }

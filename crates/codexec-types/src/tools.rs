@@ -21,7 +21,7 @@ pub struct ToolPattern {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum ToolDenied {
     /// No tool of this server may be called.
     Server,
     /// The server has other tools that may be called.
@@ -113,13 +113,13 @@ impl ToolFilter {
         self
     }
 
-    pub fn check(&self, server: &str, tool: &str) -> Result<(), Denied> {
+    pub fn check(&self, server: &str, tool: &str) -> Result<(), ToolDenied> {
         if !self.allows_server(server) {
-            Err(Denied::Server)
+            Err(ToolDenied::Server)
         } else if self.matches_in_every_list(|pattern| pattern.matches(server, tool)) {
             Ok(())
         } else {
-            Err(Denied::Tool)
+            Err(ToolDenied::Tool)
         }
     }
 
@@ -129,7 +129,7 @@ impl ToolFilter {
     }
 
     /// Returns the grants that every list allows.
-    pub fn narrow(&self, grants: Grants) -> Grants {
+    pub fn narrow_grants(&self, grants: Grants) -> Grants {
         grants.iter().filter(|grant| self.check(Grant::SERVER, grant.name()).is_ok()).collect()
     }
 

@@ -9,7 +9,7 @@ pub(crate) mod sessions;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 
 /// Run agents' code in strong sandboxes, with every MCP tool at hand.
 ///
@@ -219,12 +219,12 @@ pub(crate) enum KindArg {
     Destructive,
 }
 
-impl From<DetailArg> for Detail {
-    fn from(arg: DetailArg) -> Detail {
+impl From<DetailArg> for ToolDetail {
+    fn from(arg: DetailArg) -> ToolDetail {
         match arg {
-            DetailArg::Names => Detail::Names,
-            DetailArg::Summary => Detail::Summary,
-            DetailArg::Full => Detail::Full,
+            DetailArg::Names => ToolDetail::Names,
+            DetailArg::Summary => ToolDetail::Summary,
+            DetailArg::Full => ToolDetail::Full,
         }
     }
 }

@@ -11,8 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use codexec_sandbox::open_line;
 use codexec_types::{
-    Answer, Ask, CallError, FRAME_HEADER_BYTES, FromGuest, Image, ImageType, Json, MAX_FRAME_BYTES,
-    ToGuest, frame_length,
+    Ask, AskAnswer, CallError, FRAME_HEADER_BYTES, FromGuest, Image, ImageType, Json,
+    MAX_FRAME_BYTES, ToGuest, frame_length,
 };
 use serde_json::{Map, Value};
 
@@ -225,7 +225,7 @@ impl HostConnection {
         Ok(self.socket.write_all(&frame)?)
     }
 
-    fn read(&mut self) -> io::Result<Answer> {
+    fn read(&mut self) -> io::Result<AskAnswer> {
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
         let mut header = [0; FRAME_HEADER_BYTES];
         self.socket.read_exact(&mut header)?;

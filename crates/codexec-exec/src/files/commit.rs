@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 
-use codexec_types::Changes;
+use codexec_types::FileChanges;
 use rustix::fs::fgetxattr;
 
 use super::artifact_copies::ArtifactCopies;
@@ -41,7 +41,7 @@ const TOO_LARGE: &str = "it is larger than `files.max-mib` allows";
 
 impl Commit<'_> {
     /// Commits every entry. An entry that fails is reported as a conflict.
-    pub(crate) fn run(mut self) -> Changes {
+    pub(crate) fn run(mut self) -> FileChanges {
         self.commit_folder(Path::new(""), false, 0);
         self.ledger.settle(self.target);
         self.report.into_changes()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{Command, First, Launch, ZygoteLink};
-use codexec_types::{Limits, Stream};
+use codexec_types::{Limits, OutputStream};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -157,7 +157,7 @@ async fn read_remaining_output(
     caller: InstallCaller<'_>,
 ) {
     while !(program.out.has_ended() && program.err.has_ended()) {
-        let (stream, text, _): (Stream, String, u64) =
+        let (stream, text, _): (OutputStream, String, u64) =
             read_either(&mut program.out, &mut program.err).await;
         output.add(stream, &text, caller.progress);
     }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_types::{
-    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Event, Json, Language, Limit,
-    Outcome, Stream, Thrown, ThrownCode, ToGuest,
+    Admitted, AskAnswer, CallCode, CallError, Cell, CellEnding, FileChanges, Json, Language, Limit,
+    Outcome, OutputStream, RunEvent, Thrown, ThrownCode, ToGuest,
 };
 use tokio::time::Instant;
 
@@ -108,7 +108,7 @@ fn generate_key() -> String {
 
 impl Run {
     /// Starts a cell in an idle session. [`Run::next`] returns its events; after its
-    /// [`Event::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
+    /// [`RunEvent::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
     /// answers to asks of a cell that has ended.
     pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), Over> {
         debug_assert!(matches!(self.state, RunState::Ended(_)), "one cell at a time");
@@ -183,10 +183,10 @@ impl Run {
     /// Handles text from the current output pipes.
     pub(super) fn accept_written(
         &mut self,
-        stream: Stream,
+        stream: OutputStream,
         text: String,
         bytes: u64,
-    ) -> Option<Event> {
+    ) -> Option<RunEvent> {
         if self.session.as_ref().is_some_and(|session| session.awaits_streams) {
             self.store_late_output(stream, &text);
             return None;
@@ -313,8 +313,8 @@ impl Run {
         }
         let Some(program) = &mut self.program else { return };
         let pending = [
-            (Stream::Out, program.out.read_available()),
-            (Stream::Err, program.err.read_available()),
+            (OutputStream::Out, program.out.read_available()),
+            (OutputStream::Err, program.err.read_available()),
         ];
         for (stream, (text, bytes)) in pending {
             if let Some(event) = self.accept_written(stream, text, bytes) {
@@ -371,7 +371,7 @@ impl Run {
             let message = "the cell that made this call ended before it was answered; await calls \
                            in the cell that makes them";
             let error = CallError::new(CallCode::UpstreamError, message);
-            self.answer(Answer { id, result: Err(error) });
+            self.answer(AskAnswer { id, result: Err(error) });
         }
     }
 
@@ -393,16 +393,16 @@ impl Run {
         }
     }
 
-    pub(super) async fn cell_changes(&mut self, keep: PathBuf) -> Changes {
+    pub(super) async fn cell_changes(&mut self, keep: PathBuf) -> FileChanges {
         let (Some(program), Some(session)) = (&self.program, &mut self.session) else {
-            return Changes::default();
+            return FileChanges::default();
         };
         // Most cells leave no files, and waking a thread takes as long as running a short cell.
         let is_bare = self.user_dir.is_none() && session.files.is_empty();
         if is_bare && files::is_empty(&program.workspace) {
-            return Changes::default();
+            return FileChanges::default();
         }
-        let Ok(workspace) = program.workspace.try_clone() else { return Changes::default() };
+        let Ok(workspace) = program.workspace.try_clone() else { return FileChanges::default() };
         let layers = program.layers.as_ref().and_then(|layers| layers.try_clone().ok());
         let freezer = Freezer::new(&self.roots);
         session.artifacts = Some(keep.clone());
@@ -423,7 +423,7 @@ impl Run {
                     };
                     (changes, before, Some(dir))
                 }
-                (Some(dir), None) => (Changes::default(), before, Some(dir)),
+                (Some(dir), None) => (FileChanges::default(), before, Some(dir)),
                 (None, _) => {
                     let (changes, after) = files::collect(workspace, &before, &keep);
                     (changes, after, None)
@@ -431,7 +431,7 @@ impl Run {
             })
         };
         let Ok((changes, after, user_dir)) = zygote::run_blocking(look).await else {
-            return Changes::default();
+            return FileChanges::default();
         };
         session.files = after;
         self.user_dir = user_dir;

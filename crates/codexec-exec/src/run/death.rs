@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use codexec_sandbox::Exit;
-use codexec_types::{Event, FromGuest, Limit, Outcome};
+use codexec_types::{FromGuest, Limit, Outcome, RunEvent};
 
 use super::{Over, Run, RunState};
 use crate::evidence::{Claim, Evidence};
@@ -99,7 +99,7 @@ impl Run {
         for (stream, text, bytes) in rest {
             self.output_bytes_left = self.output_bytes_left.saturating_sub(bytes);
             if !text.is_empty() && self.output_bytes_left > 0 {
-                self.leftovers.push_back(Event::Output { stream, text });
+                self.leftovers.push_back(RunEvent::Output { stream, text });
             }
         }
         while let Ok(Some(received)) = self.inbox.take_arrived().await {
@@ -107,7 +107,7 @@ impl Run {
             match frame {
                 FromGuest::Returned(value) => self.claim = Some(Claim::Returned(value)),
                 FromGuest::Threw(thrown) => self.claim = Some(Claim::Threw(thrown)),
-                FromGuest::Image(image) => self.leftovers.push_back(Event::Image(image)),
+                FromGuest::Image(image) => self.leftovers.push_back(RunEvent::Image(image)),
                 FromGuest::Output { .. }
                 | FromGuest::Compiled
                 | FromGuest::CellEnded { .. }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, weigh_arguments};
+use codexec_types::{
+    CallCode, CallError, Json, ServerName, ToolDenied, ToolFilter, estimate_arguments_size,
+};
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
@@ -72,7 +74,7 @@ impl Gateway {
         allowed: &ToolFilter,
     ) -> Result<(Arc<Tool>, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
-            return Err(denied_error(Denied::Server, server, tool));
+            return Err(denied_error(ToolDenied::Server, server, tool));
         }
         let checked =
             allowed.check(server.as_str(), tool).map_err(|err| denied_error(err, server, tool));
@@ -83,7 +85,8 @@ impl Gateway {
         }
         // THREAT[UP-11]: arguments waiting for a server are counted over all callers, parsed or
         // not.
-        let weight = weigh_arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
+        let weight =
+            estimate_arguments_size(args).map_err(|err| err.about(server.as_str(), tool))?;
         let _memory = upstream
             .reserve_argument_memory(weight)
             .await
@@ -211,16 +214,16 @@ pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> Call
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
 }
 
-pub(super) fn denied_error(denied: Denied, server: &ServerName, tool: &str) -> CallError {
+pub(super) fn denied_error(denied: ToolDenied, server: &ServerName, tool: &str) -> CallError {
     let tool = shorten(tool);
     let (code, message) = match denied {
-        Denied::Server => (
+        ToolDenied::Server => (
             CallCode::ServerNotAllowed,
             format!(
                 "server \"{server}\" may not be called; allow it with \"{server}.*\" in allowed_tools"
             ),
         ),
-        Denied::Tool => (
+        ToolDenied::Tool => (
             CallCode::ToolNotAllowed,
             format!("tool \"{server}.{tool}\" may not be called; add it to allowed_tools"),
         ),

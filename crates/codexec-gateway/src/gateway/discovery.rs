@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codexec_types::{
-    CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind, ToolPattern,
+    CallCode, CallError, Json, ServerName, ToolDetail, ToolFilter, ToolKind, ToolPattern,
 };
 use futures::future::join_all;
 use serde_json::Value;
@@ -24,7 +24,7 @@ pub struct SearchQuery {
     /// What the tool should do. Empty: all tools, in catalogue order.
     pub text: String,
     pub limit: usize,
-    pub detail: Detail,
+    pub detail: ToolDetail,
     /// Limits the search to one server's tools.
     pub server: Option<String>,
     pub kind: ToolKind,
@@ -122,7 +122,7 @@ impl Gateway {
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
         self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
-        let show = |entry| self.tool_info(entry, Detail::Summary, Voice::TypeScript);
+        let show = |entry| self.tool_info(entry, ToolDetail::Summary, Voice::TypeScript);
         catalogue.all(allowed).map(show).collect()
     }
 
@@ -139,7 +139,7 @@ impl Gateway {
     }
 
     fn describe_tool(&self, entry: &CatalogueEntry, voice: Voice) -> ToolInfo {
-        let mut info = self.tool_info(entry, Detail::Full, voice);
+        let mut info = self.tool_info(entry, ToolDetail::Full, voice);
         let (server, tool) = (entry.server.as_str(), &entry.tool);
         let types = tool.types(info.observed_output.as_ref());
         let declaration = || types.declaration(voice, server, &tool.name, &tool.summary());
@@ -251,23 +251,23 @@ impl Gateway {
         reply
     }
 
-    fn tool_info(&self, entry: &CatalogueEntry, detail: Detail, voice: Voice) -> ToolInfo {
+    fn tool_info(&self, entry: &CatalogueEntry, detail: ToolDetail, voice: Voice) -> ToolInfo {
         let tool = &entry.tool;
-        let is_full = detail == Detail::Full;
+        let is_full = detail == ToolDetail::Full;
         let description = match detail {
-            Detail::Names => None,
-            Detail::Summary => Some(tool.summary()),
-            Detail::Full => Some(tool.description.clone()),
+            ToolDetail::Names => None,
+            ToolDetail::Summary => Some(tool.summary()),
+            ToolDetail::Full => Some(tool.description.clone()),
         };
         let observed = || self.inner.observed.schema(&entry.server, tool);
-        let observed = if detail == Detail::Names { None } else { observed() };
+        let observed = if detail == ToolDetail::Names { None } else { observed() };
         let signature = || tool.signature(voice, entry.server.as_str(), observed.as_ref());
         ToolInfo {
             name: entry.dotted_name(),
             server: entry.server.to_string(),
             tool: tool.name.clone(),
             description,
-            signature: (detail != Detail::Names).then(signature),
+            signature: (detail != ToolDetail::Names).then(signature),
             typescript: None,
             python: None,
             input_schema: is_full.then(|| tool.input_schema().clone()),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, ServerName, ToolFilter, nearest};
+use codexec_types::{CallCode, CallError, ServerName, ToolDenied, ToolFilter, find_nearest_names};
 
 use super::{
     Gateway,
@@ -48,11 +48,11 @@ impl Gateway {
         let found = find_servers(name, &fleet.names);
         match found.as_slice() {
             [server] if allowed.allows_server(server.as_str()) => Ok((*server).clone()),
-            [server] => Err(denied_error(Denied::Server, server, "*")),
+            [server] => Err(denied_error(ToolDenied::Server, server, "*")),
             [] => {
                 let known = fleet.names.iter().map(ServerName::as_str);
                 let visible = known.filter(|server| allowed.allows_server(server));
-                let near = nearest(name, visible, 3);
+                let near = find_nearest_names(name, visible, 3);
                 Err(not_found_error(&format!("no server {:?}", shorten(name)), &near))
             }
             several => {
@@ -155,7 +155,7 @@ impl Gateway {
             [] => {
                 let names: Vec<String> =
                     catalogue.all(allowed).map(CatalogueEntry::dotted_name).collect();
-                let near = nearest(name, names.iter().map(String::as_str), 3);
+                let near = find_nearest_names(name, names.iter().map(String::as_str), 3);
                 Err(not_found_error(&format!("no tool {:?}", shorten(name)), &near))
             }
             several => {

@@ -1,6 +1,6 @@
 //! The list of servers, which code reads before it asks one for its tools.
 
-use codexec_types::{CallError, Json, ToolFilter, alias};
+use codexec_types::{CallError, Json, ToolFilter, to_identifier};
 use serde_json::{Map, Value, json};
 
 use super::{Gateway, health::server_health};
@@ -23,7 +23,7 @@ fn describe_server(upstream: &Upstream, allowed: &ToolFilter) -> Value {
     let name = upstream.name().as_str();
     let mut about = Map::new();
     about.insert("name".to_owned(), name.into());
-    about.insert("alias".to_owned(), alias(name).into());
+    about.insert("alias".to_owned(), to_identifier(name).into());
     about.insert("state".to_owned(), server_health(upstream).state.name().into());
     if let Some(listing) = upstream.listing() {
         let tools = listing.tools.iter().map(|tool| tool.name.as_str());

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use codexec_types::{CallCode, Detail, ToolKind, ToolPattern};
+use codexec_types::{CallCode, ToolDetail, ToolKind, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
@@ -137,7 +137,7 @@ async fn guests_can_search_and_list_tools() {
         limit: 1,
         server: None,
         kind: ToolKind::Any,
-        detail: Detail::Summary,
+        detail: ToolDetail::Summary,
     };
     let found = ask(&gateway, search, &all).await.expect("found");
     let signature = "\"get-issue\"(args: { id: number }): Promise<unknown>";
@@ -150,7 +150,7 @@ async fn guests_can_search_and_list_tools() {
         limit: 10,
         server: Some(server.to_owned()),
         kind,
-        detail: Detail::Names,
+        detail: ToolDetail::Names,
     };
     let found = ask(&gateway, narrowed("other", ToolKind::Any), &all).await.expect("found");
     let names: Vec<&Value> = found.as_array().expect("a list").iter().map(|t| &t["name"]).collect();
@@ -242,7 +242,7 @@ async fn answers_use_the_guests_language() {
             limit: 1,
             server: None,
             kind: ToolKind::Any,
-            detail: Detail::Summary,
+            detail: ToolDetail::Summary,
         };
         let gateway = &gateway;
         async move { answer(gateway, ask, language).await[0]["signature"].clone() }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use codexec_types::alias;
+use codexec_types::to_identifier;
 
 use super::record::{MAX_PINS, PinnedDefinition, TrustRecord};
 use crate::TrustMode;
@@ -95,7 +95,7 @@ pub(super) fn decide(mode: TrustMode, prior: PriorTrust, live: LiveTools<'_>) ->
 fn review(mode: TrustMode, mut record: TrustRecord, live: LiveTools<'_>) -> TrustVerdict {
     let is_new_version = record.version.as_deref() != live.version;
     let may_change = mode == TrustMode::Auto && is_new_version && !record.by_hand;
-    let mut aliases: HashSet<String> = record.pins.keys().map(|tool| alias(tool)).collect();
+    let mut aliases: HashSet<String> = record.pins.keys().map(|tool| to_identifier(tool)).collect();
     let mut held = BTreeMap::new();
     for (tool, definition) in live.tools {
         let why = match record.pins.get(tool) {
@@ -103,7 +103,9 @@ fn review(mode: TrustMode, mut record: TrustRecord, live: LiveTools<'_>) -> Trus
             Some(_) if may_change => None,
             Some(_) => Some(HoldReason::Changed),
             None if mode != TrustMode::Auto => Some(HoldReason::New),
-            None if aliases.contains(&alias(tool)) || !tool.is_ascii() => Some(HoldReason::Alike),
+            None if aliases.contains(&to_identifier(tool)) || !tool.is_ascii() => {
+                Some(HoldReason::Alike)
+            }
             None if record.pins.len() >= MAX_PINS => Some(HoldReason::TooMany),
             // A held tool stays held, whatever the mode was when it was first held.
             None if record.held.contains_key(tool) => Some(HoldReason::New),
@@ -114,7 +116,7 @@ fn review(mode: TrustMode, mut record: TrustRecord, live: LiveTools<'_>) -> Trus
             record.hold(tool, definition);
         } else {
             record.pin(tool, definition);
-            aliases.insert(alias(tool));
+            aliases.insert(to_identifier(tool));
         }
     }
     record.version = live.version.map(ToOwned::to_owned);

@@ -3,7 +3,7 @@
 mod classes;
 mod hint;
 
-use codexec_types::alias;
+use codexec_types::to_identifier;
 use serde_json::Value;
 
 use super::{
@@ -166,13 +166,13 @@ impl Parameter {
 
 /// Returns the expression that names the tool, such as `tools.server.tool`.
 fn path(tool: &TypedTool<'_>) -> String {
-    let server = alias(tool.server);
+    let server = to_identifier(tool.server);
     let server = if is_python_name(&server) {
         format!("tools.{server}")
     } else {
         format!("tools[{}]", quote(tool.server))
     };
-    let name = alias(tool.name);
+    let name = to_identifier(tool.name);
     // Attributes that begin with `__` are not tools.
     match is_python_name(&name) && !name.starts_with("__") {
         true => format!("{server}.{name}"),
@@ -181,7 +181,7 @@ fn path(tool: &TypedTool<'_>) -> String {
 }
 
 fn function_name(name: &str) -> String {
-    let name = alias(name);
+    let name = to_identifier(name);
     if is_python_name(&name) { name } else { format!("_{name}") }
 }
 

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use codexec_types::lenient_json;
+use codexec_types::parse_lenient_json;
 use rmcp::{
     RoleClient,
     model::{
@@ -78,7 +78,7 @@ impl InFlight {
 pub(super) type ParsedLine = serde_json::Result<Value>;
 
 pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
-    lenient_json(line.trim_ascii())
+    parse_lenient_json(line.trim_ascii())
 }
 
 /// Returns the messages in one line, or `None` if the line is junk.

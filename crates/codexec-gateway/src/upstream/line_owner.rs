@@ -1,6 +1,6 @@
 //! Finds the request that a broken or oversized line belongs to.
 
-use codexec_types::first_field;
+use codexec_types::find_first_field;
 
 /// The request that a line belongs to, as far as its beginning tells.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub(super) enum LineOwner {
 
 /// Reads the beginning of a line whose rest is missing or invalid.
 pub(super) fn find_line_owner(head: &[u8]) -> LineOwner {
-    match first_field(head, &["id", "method"]) {
+    match find_first_field(head, &["id", "method"]) {
         Some(("id", value)) => id_owner(value),
         Some(_) => LineOwner::Server,
         None => LineOwner::Unknown,

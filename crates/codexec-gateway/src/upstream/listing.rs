@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use codexec_types::{alias, nearest};
+use codexec_types::{find_nearest_names, to_identifier};
 use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -134,7 +134,7 @@ impl ToolListing {
         if let Some(index) = self.by_name.get(name) {
             return self.lookup_at(*index);
         }
-        let all = self.by_alias.get(&alias(name)).map_or(&[][..], Vec::as_slice);
+        let all = self.by_alias.get(&to_identifier(name)).map_or(&[][..], Vec::as_slice);
         // Switched-off tools do not make an alias ambiguous.
         let is_off = |index: &&ListIndex| {
             matches!(self.lookup_at(**index), ToolLookup::Withheld(_, WithheldReason::SwitchedOff))
@@ -155,7 +155,7 @@ impl ToolListing {
     }
 
     pub(crate) fn nearest(&self, name: &str) -> Vec<&str> {
-        nearest(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
+        find_nearest_names(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
     }
 
     /// Adds one page. Returns false if the list is full.
@@ -197,7 +197,7 @@ impl ToolListing {
             Some(_) => ListIndex::Withheld(self.withheld.len()),
         };
         self.by_name.insert(tool.name.clone(), index);
-        self.by_alias.entry(alias(&tool.name)).or_default().push(index);
+        self.by_alias.entry(to_identifier(&tool.name)).or_default().push(index);
         match withheld {
             None => self.tools.push(tool),
             Some(why) => self.withheld.push((tool, why)),

@@ -126,7 +126,7 @@ impl StartPlanner<'_> {
 
     fn guest_directory(&self, path: &Path) -> Option<&Path> {
         let read_link = |link: &Path| std::fs::read_link(link).ok();
-        self.settings.guest_paths.directory_of(path, &read_link)
+        self.settings.guest_paths.find_writable_dir(path, &read_link)
     }
 
     fn check_variables(&self) -> Result<(), StartRefusal> {

@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use codexec_types::{Line, LineBuffer};
+use codexec_types::{BufferedLine, LineBuffer};
 use rmcp::{
     RoleClient,
     model::{ClientNotification, ClientRequest, JsonRpcMessage, NumberOrString},
@@ -124,18 +124,18 @@ impl StdioTransport {
             && let Some(line) = self.lines.next_line()
         {
             match line {
-                Line::Whole(line) if line.len() > LONG_BYTES => {
+                BufferedLine::Whole(line) if line.len() > LONG_BYTES => {
                     self.parsing = Some(spawn_blocking(move || {
                         let parsed = parse_line(&line);
                         (line, parsed)
                     }));
                 }
-                Line::Whole(line) => {
+                BufferedLine::Whole(line) => {
                     let parsed = parse_line(&line);
                     self.process_line(&line, parsed);
                 }
                 // An oversized line fails its own call, not the server.
-                Line::TooLong { head } => {
+                BufferedLine::TooLong { head } => {
                     self.count_junk(self.line_bytes);
                     self.ready.extend(fail_oversized_line(
                         &head,

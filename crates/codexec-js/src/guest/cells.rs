@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use codexec_types::{Cell, CellEnding, FromGuest, Job};
+use codexec_types::{Cell, CellEnding, FromGuest, WorkerJob};
 
 use super::{Guest, GuestRun};
 use crate::fault::take_ok;
@@ -11,7 +11,7 @@ use crate::wire::HostGone;
 
 impl Guest {
     /// Runs cells until the host is gone.
-    pub(super) fn run_cells(&self, job: &Job) -> Result<(), HostGone> {
+    pub(super) fn run_cells(&self, job: &WorkerJob) -> Result<(), HostGone> {
         self.limit_memory(job);
         let host = Rc::clone(&self.host);
         // THREAT[SES-3]: the guest cannot catch this, and nothing runs after it.
@@ -25,7 +25,7 @@ impl Guest {
         }
     }
 
-    fn run_cell(&self, job: &Job, cell: &Cell) -> Result<CellEnding, HostGone> {
+    fn run_cell(&self, job: &WorkerJob, cell: &Cell) -> Result<CellEnding, HostGone> {
         let program = match Program::compile(&cell.code, job.language, NameScope::Session) {
             Ok(program) => program,
             Err(flaw) => return Ok(CellEnding::Threw(flaw)),

@@ -50,7 +50,7 @@ fn hear(host: &mut UnixStream) -> FromGuest {
     FromGuest::decode(&body(host).expect("a frame")).expect("a known frame")
 }
 
-fn answer(socket: &mut UnixStream) -> Option<Answer> {
+fn answer(socket: &mut UnixStream) -> Option<AskAnswer> {
     match ToGuest::decode(&body(socket)?).expect("a known frame") {
         ToGuest::Answer(answer) => Some(answer),
         ToGuest::Start(_) | ToGuest::Cell(_) | ToGuest::Interrupt => panic!("not an answer"),
@@ -77,7 +77,7 @@ fn reply(host: &mut UnixStream, frame: FromGuest) {
     } else {
         Ok(json(format!("{name:?}")))
     };
-    let frame = ToGuest::Answer(Answer { id, result });
+    let frame = ToGuest::Answer(AskAnswer { id, result });
     host.write_all(&frame.encode().expect("a frame")).expect("an open socket");
 }
 
@@ -265,7 +265,7 @@ fn a_line_that_does_not_read_is_closed_at_32_mib() {
     }
     for _ in 0..6 {
         let FromGuest::Ask { id, .. } = hear(&mut world.host) else { panic!("an ask") };
-        let frame = ToGuest::Answer(Answer { id, result: Ok(json(big.clone())) });
+        let frame = ToGuest::Answer(AskAnswer { id, result: Ok(json(big.clone())) });
         world.host.write_all(&frame.encode().expect("a frame")).expect("an open socket");
     }
     // The broker still serves; the line ends in the middle of an answer.

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
+use codexec_types::{FRAME_HEADER_BYTES, ToGuest, WorkerJob, frame_length};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
@@ -123,7 +123,7 @@ pub(super) fn catches(process: i32, signal: i32) -> bool {
 
 fn script(
     mut command: Command,
-    job: &Job,
+    job: &WorkerJob,
     walls: Walls<'_>,
     signals: &Signals,
     channel: UnixStream,
@@ -142,7 +142,7 @@ fn script(
     }
 }
 
-fn job(mut channel: &UnixStream) -> io::Result<Job> {
+fn job(mut channel: &UnixStream) -> io::Result<WorkerJob> {
     let mut header = [0; FRAME_HEADER_BYTES];
     channel.read_exact(&mut header)?;
     let length = frame_length(header).map_err(io::Error::other)?;
@@ -157,7 +157,7 @@ fn job(mut channel: &UnixStream) -> io::Result<Job> {
 }
 
 /// Code and input as files: no text of the guest's is ever an option or a variable.
-fn lay_out(job: &Job) -> io::Result<(String, File)> {
+fn lay_out(job: &WorkerJob) -> io::Result<(String, File)> {
     let (script, input) = (Path::new(BOX).join("main"), Path::new(BOX).join("input"));
     fs::write(&script, &job.code)?;
     fs::write(&input, if job.input.text() == "null" { "" } else { job.input.text() })?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_types::{Asked, Json, Language, Policy};
+use codexec_types::{Json, Language, Policy, RequestedLimits};
 use serde_json::{Map, Value, json};
 
 use super::refusal::CodeRefusal;
@@ -16,7 +16,7 @@ pub(super) struct CodeExecutionArguments {
     pub(super) source: CodeSource,
     pub(super) language: Option<Language>,
     pub(super) input: Json,
-    pub(super) asked: Asked,
+    pub(super) asked: RequestedLimits,
 }
 
 #[derive(Debug, PartialEq)]
@@ -65,7 +65,7 @@ fn read_options(
     options: Map<String, Value>,
     settings: &ProxySettings,
     policy: &Policy,
-) -> Result<Asked, FieldError> {
+) -> Result<RequestedLimits, FieldError> {
     let mut fields = Fields::new(options);
     let timeout = fields.number("timeout_ms", 1..=MAX_TIMEOUT_MS)?.map(Duration::from_millis);
     let calls = fields.number("max_tool_calls", 0..=u64::from(u32::MAX))?;
@@ -74,7 +74,7 @@ fn read_options(
     let calls = calls.and_then(|calls| u32::try_from(calls).ok());
     // 0 means no limit of its own. A request's 0 also overrides the settings' limit.
     let calls = calls.or(settings.max_tool_calls).filter(|calls| *calls > 0);
-    Ok(Asked {
+    Ok(RequestedLimits {
         wall: Some(timeout.unwrap_or(settings.timeout).min(policy.max_wall)),
         tool_calls: calls.map(|calls| calls.min(policy.limits.tool_calls)),
         allowed_tools: None,

@@ -1,7 +1,7 @@
 //! Formats tools as `code-executor` does: `{name, description, parameters, outputSchema?}`.
 
 use codexec_gateway::{Gateway, SearchQuery, ToolInfo};
-use codexec_types::{Ask, CallCode, CallError, Detail, Json, Language, ToolFilter, ToolKind};
+use codexec_types::{Ask, CallCode, CallError, Json, Language, ToolDetail, ToolFilter, ToolKind};
 use serde_json::{Value, json};
 
 pub(super) async fn answer(
@@ -22,7 +22,7 @@ pub(super) async fn answer(
             limit,
             server: None,
             kind: ToolKind::Any,
-            detail: Detail::Summary,
+            detail: ToolDetail::Summary,
         } => search(gateway, query, limit, visible, language).await,
         ask => gateway.answer(ask, visible, language).await,
     }
@@ -38,7 +38,7 @@ async fn search(
 ) -> Result<Json, CallError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let words: Vec<String> = text.split_ascii_whitespace().map(str::to_owned).collect();
-    let query = SearchQuery { text, limit, detail: Detail::Full, ..SearchQuery::default() };
+    let query = SearchQuery { text, limit, detail: ToolDetail::Full, ..SearchQuery::default() };
     let best = gateway.search(&query, visible).await?;
     let mut found: Vec<Value> = best.tools.into_iter().map(schema).collect();
     if found.len() < limit && !words.is_empty() {

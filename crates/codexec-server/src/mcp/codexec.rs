@@ -6,7 +6,7 @@ mod tools;
 
 use std::sync::Arc;
 
-use codexec_types::{Context, Image};
+use codexec_types::{Image, RequestOrigin};
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -106,14 +106,14 @@ fn image_block(image: Image) -> ContentBlock {
 }
 
 /// Reads from the request's `_meta` who is behind it.
-pub(super) fn read_context(context: &RequestContext<RoleServer>) -> Context {
+pub(super) fn read_context(context: &RequestContext<RoleServer>) -> RequestOrigin {
     const MAX_CHARS: usize = 200;
     let word = |names: &[&str]| {
         let value = names.iter().find_map(|name| context.meta.0.get(*name))?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Some(text.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect())
     };
-    Context {
+    RequestOrigin {
         agent_id: word(&["agent_id", "agentId", "codexec/agent_id"]),
         trace_id: word(&["trace_id", "traceId", "codexec/trace_id", "traceparent"]),
         chat_id: word(&["chat_id", "chatId", "codexec/chat_id", "conversation_id"]),

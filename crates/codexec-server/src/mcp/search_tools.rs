@@ -1,5 +1,5 @@
 use codexec_gateway::{SearchQuery, SearchReply};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields};
@@ -28,7 +28,7 @@ fn read_query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> 
     let mut fields = Fields::new(arguments);
     let query = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?.unwrap_or(10);
-    let detail = fields.choice("detail", &Detail::ALL)?.unwrap_or_default();
+    let detail = fields.choice("detail", &ToolDetail::ALL)?.unwrap_or_default();
     let kind = fields.choice("kind", &ToolKind::NARROW)?.unwrap_or_default();
     let server = fields.text("server")?;
     fields.finish()?;

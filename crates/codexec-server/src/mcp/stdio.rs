@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use codexec_types::{Line, LineBuffer, first_field};
+use codexec_types::{BufferedLine, LineBuffer, find_first_field};
 use rmcp::RoleServer;
 use rmcp::model::{JsonRpcMessage, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -58,11 +58,11 @@ impl ClientPipe {
     }
 
     /// Parses a line. An invalid one is answered here.
-    async fn parse_line(&mut self, line: Line) -> Option<RxJsonRpcMessage<RoleServer>> {
+    async fn parse_line(&mut self, line: BufferedLine) -> Option<RxJsonRpcMessage<RoleServer>> {
         let bytes = match line {
-            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
-            Line::Whole(bytes) => bytes,
-            Line::TooLong { head } => {
+            BufferedLine::Whole(bytes) if bytes.trim_ascii().is_empty() => return None,
+            BufferedLine::Whole(bytes) => bytes,
+            BufferedLine::TooLong { head } => {
                 let why = format!("the message is longer than {MAX_LINE_BYTES} bytes");
                 self.answer(&refuse_request(&head, -32_600, &why)).await;
                 return None;
@@ -163,7 +163,7 @@ async fn write_lines(mut writer: StdioWriter, mut queue: mpsc::Receiver<QueuedLi
 /// Returns the response to a line that is not a valid message.
 fn explain_parse_error(line: &[u8], error: &serde_json::Error) -> Value {
     let is_strict = serde_json::from_slice::<Value>(line).is_ok();
-    match codexec_types::lenient_json(line) {
+    match codexec_types::parse_lenient_json(line) {
         Ok(Value::Array(_)) => error_response(
             &Value::Null,
             -32_600,
@@ -200,7 +200,7 @@ fn refuse_request(head: &[u8], code: i32, why: &str) -> Value {
 
 /// Reads a field at the beginning of a line that may be truncated; null if it is missing.
 fn read_head_field(head: &[u8], name: &str) -> Value {
-    let Some((_, value)) = first_field(head, &[name]) else { return Value::Null };
+    let Some((_, value)) = find_first_field(head, &[name]) else { return Value::Null };
     let mut values = serde_json::Deserializer::from_slice(value).into_iter::<Value>();
     match values.next() {
         Some(Ok(value @ (Value::String(_) | Value::Number(_)))) => value,

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use codexec_exec::packages::PackageError;
 use codexec_scripts::ScriptError;
 use codexec_store::StoreError;
-use codexec_types::{CallCode, Grant, nearest};
+use codexec_types::{CallCode, Grant, find_nearest_names};
 use serde_json::{Map, Value, json};
 
 use super::{OTHERS, TOOLS};
@@ -30,13 +30,13 @@ impl OwnError {
 
     /// Creates the error for code that lacks a grant.
     pub(super) fn needs_grant(grant: Grant, what: &str) -> OwnError {
-        OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.how_to_give()))
+        OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.describe_how_to_grant()))
     }
 
     pub(super) fn unknown(name: &str) -> OwnError {
         let name: String = name.chars().take(80).collect();
         let all: Vec<&str> = TOOLS.into_iter().chain(OTHERS).collect();
-        let near = nearest(&name, all.iter().copied(), 3).join(", ");
+        let near = find_nearest_names(&name, all.iter().copied(), 3).join(", ");
         OwnError::new(
             "TOOL_NOT_FOUND",
             format!("there is no function {name:?}; the nearest: {near}"),

@@ -1,5 +1,5 @@
 use codexec_store::{Call, Execution, Found, Kind, LogQuery};
-use codexec_types::{ExecutionId, Grant, SessionId, parse_time, rfc3339};
+use codexec_types::{ExecutionId, Grant, SessionId, format_rfc3339, parse_time};
 use serde_json::{Value, json};
 
 use super::running::read_language;
@@ -77,7 +77,7 @@ impl App {
                 false => format!(
                     "execution_id: this client has no execution {text:?} since codexec was \
                      started, and code reads no other logs; {}",
-                    Grant::AllLogs.how_to_give()
+                    Grant::AllLogs.describe_how_to_grant()
                 ),
             };
             OwnError::new("EXECUTION_NOT_FOUND", message)
@@ -106,7 +106,7 @@ fn result_entry(found: &Found) -> Value {
         "exit_code": summary.exit_status(),
         "error_preview": found.error.as_deref().map(preview),
         "duration_ms": summary.duration.map(shape::milliseconds),
-        "executed_at": rfc3339(summary.started),
+        "executed_at": format_rfc3339(summary.started),
     })
 }
 
@@ -143,7 +143,7 @@ fn full_log(execution: &Execution, budget: Option<Budget>) -> Value {
         "guardian_post_scan": null,
         "agent_id": execution.context.agent_id,
         "trace_id": execution.context.trace_id,
-        "executed_at": rfc3339(summary.started),
+        "executed_at": format_rfc3339(summary.started),
         "status": summary.kind.name(),
     });
     let Some(fields) = log.as_object_mut() else { return log };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Asked, Json, Language, Policy};
+use codexec_types::{Json, Language, Policy, RequestedLimits};
 use serde_json::Value;
 
 use super::{OwnError, Owned, shape};
@@ -218,7 +218,7 @@ fn read_common_fields(
     let most = u64::from(policy.limits.tool_calls);
     let calls = fields.number("max_tool_calls", 0..=most)?;
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
-    wanted.asked = Asked { wall, tool_calls, allowed_tools, allowed_servers };
+    wanted.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
-use codexec_types::{Grant, Language, SessionId, rfc3339};
+use codexec_types::{Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnError;
@@ -125,8 +125,8 @@ impl App {
                     "session_id": info.id.as_str(),
                     "language": info.language.name(),
                     "name": info.name,
-                    "started_at": rfc3339(info.started),
-                    "last_activity_at": rfc3339(info.last_used),
+                    "started_at": format_rfc3339(info.started),
+                    "last_activity_at": format_rfc3339(info.last_used),
                     "executions_count": info.executions,
                     "pid": info.pid,
                     "memory_mb": mebibytes(info.memory_bytes),
@@ -160,8 +160,8 @@ impl App {
                     "session_id": session.id.as_str(),
                     "language": session.language,
                     "name": session.name,
-                    "started_at": rfc3339(session.started),
-                    "ended_at": session.ended.map(rfc3339),
+                    "started_at": format_rfc3339(session.started),
+                    "ended_at": session.ended.map(format_rfc3339),
                     "reason": session.reason,
                     "executions_count": session.executions,
                     "pid": session.pid,
@@ -203,7 +203,7 @@ impl App {
             principal: client.principal.clone(),
             server: self.records.store().await?.server().to_owned(),
             language: session.language,
-            at: rfc3339(SystemTime::now()),
+            at: format_rfc3339(SystemTime::now()),
             cells,
         };
         let count = snapshot.cells.len();
@@ -298,7 +298,7 @@ fn session_entry(session: &Session) -> Value {
         "language": session.language.name(),
         "name": session.name,
         "pid": session.pid,
-        "started_at": rfc3339(session.started),
+        "started_at": format_rfc3339(session.started),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Notes about an execution: its files, limits that it reached, images that were left out.
 
-use codexec_types::{Changes, Outcome};
+use codexec_types::{FileChanges, Outcome};
 
 use super::ending::describe_limit;
 use super::resource_uri;
@@ -57,7 +57,7 @@ pub(super) fn image_count(execution: &Execution) -> String {
     }
 }
 
-fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
+fn artifacts(changes: &FileChanges, uri: &str) -> Vec<String> {
     if changes.is_empty() {
         return Vec::new();
     }

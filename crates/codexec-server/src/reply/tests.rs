@@ -2,15 +2,15 @@ use std::time::Duration;
 
 use codexec_exec::Usage;
 use codexec_types::{
-    Artifact, Changes, Crash, ExecutionId, ImageType, Json, Limit, Limits, NotWritten, Outcome,
+    Artifact, Crash, ExecutionId, FileChanges, ImageType, Json, Limit, Limits, NotWritten, Outcome,
     Position, Thrown, ThrownCode,
 };
 
 use super::*;
 use crate::Images;
 
-fn written(text: &str) -> codexec_types::Written {
-    codexec_types::Written::new(text.to_owned(), Vec::new())
+fn written(text: &str) -> codexec_types::GuestOutput {
+    codexec_types::GuestOutput::new(text.to_owned(), Vec::new())
 }
 
 fn execution(output: &str, outcome: Outcome) -> Execution {
@@ -23,7 +23,7 @@ fn execution(output: &str, outcome: Outcome) -> Execution {
         session: None,
         session_ended: None,
         images: Images::default(),
-        changes: Changes::default(),
+        changes: FileChanges::default(),
         limits_met: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,
@@ -82,8 +82,8 @@ fn long_texts_are_cut() {
     );
 }
 
-fn changed() -> Changes {
-    Changes {
+fn changed() -> FileChanges {
+    FileChanges {
         created: vec![file("plot.png", 12_345), file("a\nb\u{202e}.txt", 0)],
         modified: vec![file("data.csv", 1_234_567)],
         deleted: vec![file("old.txt", 5)],
@@ -128,7 +128,7 @@ fn notes_follow_output_and_value() {
              PROCESS_LIMIT: more than 128 processes and threads"
         ),
     );
-    limited.changes = Changes::default();
+    limited.changes = FileChanges::default();
     limited.limits_met = vec![Limit::OpenFiles];
     check_whole(&limited, "[limits]\nOPEN_FILES_LIMIT: more than 1024 open files");
 }
@@ -154,7 +154,7 @@ fn many_files_are_counted_and_the_reply_tells_where_they_are() {
     assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
     assert_eq!(told[21], format!("... and 117 more: {rest}"));
     // A short list is complete, whatever it consists of.
-    many.changes = Changes::default();
+    many.changes = FileChanges::default();
     many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
     assert_eq!(lines(&many).len(), 21);
 }

@@ -7,7 +7,7 @@ use super::*;
 struct TestDir {
     _dir: tempfile::TempDir,
     root: PathBuf,
-    files: Files,
+    files: WorkingDirPolicy,
 }
 
 impl TestDir {
@@ -18,7 +18,7 @@ impl TestDir {
         std::fs::write(root.join("file"), "x").expect("written");
         symlink("sub", root.join("link")).expect("made");
         symlink("/etc", root.join("away")).expect("made");
-        let files = Files { allowed: vec![root.clone()], ..Files::default() };
+        let files = WorkingDirPolicy { allowed: vec![root.clone()], ..WorkingDirPolicy::default() };
         TestDir { _dir: dir, root, files }
     }
 

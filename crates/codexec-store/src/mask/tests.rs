@@ -1,4 +1,4 @@
-use codexec_types::{Stream, Written};
+use codexec_types::{GuestOutput, OutputStream};
 
 use super::*;
 
@@ -114,17 +114,17 @@ fn masked_json_is_json() {
 #[test]
 fn the_streams_of_masked_output_can_be_told_apart() {
     let secret = format!("ghp_{}", "aB3".repeat(12));
-    let mut written = Written::default();
-    written.push(Stream::Err, "warn ");
-    written.push(Stream::Out, &format!("key {secret} "));
-    written.push(Stream::Err, &secret);
-    written.push(Stream::Out, " end ");
+    let mut written = GuestOutput::default();
+    written.push(OutputStream::Err, "warn ");
+    written.push(OutputStream::Out, &format!("key {secret} "));
+    written.push(OutputStream::Err, &secret);
+    written.push(OutputStream::Out, " end ");
     // One that is written half here and half there.
-    written.push(Stream::Err, &secret[..10]);
-    written.push(Stream::Out, &secret[10..]);
-    written.push(Stream::Err, "!");
+    written.push(OutputStream::Err, &secret[..10]);
+    written.push(OutputStream::Out, &secret[10..]);
+    written.push(OutputStream::Err, "!");
     let (text, errors) = mask_written(&written);
-    let masked = Written::new(text, errors);
+    let masked = GuestOutput::new(text, errors);
     let mask = "[masked:github-token]";
     assert_eq!(masked.stderr(), format!("warn {mask}!"));
     assert_eq!(masked.stdout(), format!("key {mask}  end {mask}"));

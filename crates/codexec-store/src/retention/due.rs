@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{from_unix_ms, unix_ms, utc_day};
+use codexec_types::{format_utc_day, from_unix_ms, unix_ms};
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
 
 use super::{DAY, Retention, files::OldLog};
@@ -22,7 +22,7 @@ impl Due {
     pub(super) fn file(&self) -> String {
         match &self.session {
             Some(session) => journal::session_file(session),
-            None => journal::day_file(&utc_day(self.started)),
+            None => journal::day_file(&format_utc_day(self.started)),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Grants, Json, Language, Limit,
-    Limits, NotWritten, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter,
-    Written,
+    AdmissionRequest, Admitted, Artifact, Crash, FileChanges, Grants, GuestOutput, Json, Language,
+    Limit, Limits, NotWritten, Outcome, Policy, Principal, RecordEnding, RequestOrigin,
+    RequestedLimits, Thrown, ThrownCode, ToolFilter,
 };
 
 mod admitted;
@@ -39,7 +39,7 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
     assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 1 });
 
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
-    store.finish(&id, finish(Ending::Outcome(&outcome))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&outcome))).await.unwrap();
     let ended = store.get(&id).await.unwrap().unwrap();
     let summary = Summary {
         id,
@@ -69,9 +69,9 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         args: vec![],
         written: Some(HELLO.clone()),
         value: Some("42".to_owned()),
-        changes: Changes::default(),
+        changes: FileChanges::default(),
         working_dir: None,
-        context: Context::default(),
+        context: RequestOrigin::default(),
         principal: Some("local".to_owned()),
         allowed_tools: Some(vec![vec!["*".to_owned()]]),
         grants: vec![],
@@ -86,13 +86,13 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
 async fn every_ending_has_its_words() {
     let thrown =
         |message: String| Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None };
-    let outcome = |outcome| async move { ending(Ending::Outcome(&outcome)).await };
+    let outcome = |outcome| async move { ending(RecordEnding::Outcome(&outcome)).await };
     assert_eq!(outcome(Outcome::Threw(thrown("no".into()))).await, "threw RUNTIME_ERROR no");
     assert_eq!(outcome(Outcome::Stopped(Limit::Wall)).await, "stopped TIMEOUT -");
     assert_eq!(outcome(Outcome::Crashed(Crash::Exited)).await, "crashed CRASHED -");
     assert_eq!(outcome(Outcome::Exited { code: 3 }).await, "threw NONZERO_EXIT exit code 3");
     assert_eq!(outcome(Outcome::Cancelled).await, "cancelled CANCELLED -");
-    assert_eq!(ending(Ending::Failed { code: "busy" }).await, "failed busy -");
+    assert_eq!(ending(RecordEnding::Failed { code: "busy" }).await, "failed busy -");
     let long = outcome(Outcome::Threw(thrown("ä".repeat(20_000)))).await;
     assert_eq!(long.len(), "threw RUNTIME_ERROR ".len() + (16 << 10));
 }
@@ -103,7 +103,7 @@ async fn what_an_execution_left_behind_is_kept() {
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
     let file = |path: &str| Artifact { path: path.to_owned(), bytes: 7 };
-    let changes = Changes {
+    let changes = FileChanges {
         created: vec![file("plot.png"), file("sub/\"\n\u{202e}.txt")],
         modified: vec![file("data.csv")],
         deleted: vec![file("old.txt")],
@@ -119,7 +119,7 @@ async fn what_an_execution_left_behind_is_kept() {
         changes: &changes,
         limits_met: &[Limit::Disk, Limit::Processes],
         images: 1,
-        ..finish(Ending::Outcome(&outcome))
+        ..finish(RecordEnding::Outcome(&outcome))
     };
     store.finish(&id, finish).await.unwrap();
     let kept = store.get(&id).await.unwrap().unwrap();
@@ -144,13 +144,16 @@ async fn an_older_database_is_brought_up_to_date() {
     drop(old);
     let store = Store::open(&path, Durability::Process).await.unwrap();
     let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!((kept.written.as_ref().map(Written::text), &kept.changes), (Some("hi"), &NOTHING));
+    assert_eq!(
+        (kept.written.as_ref().map(GuestOutput::text), &kept.changes),
+        (Some("hi"), &NOTHING)
+    );
     assert_eq!((&kept.allowed_tools, &kept.grants), (&None, &vec![]));
     let summary = kept.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
     begin(&store, &id, "1", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     assert_eq!(store.get(&id).await.unwrap().unwrap().summary.images, Some(2));
 }
 
@@ -158,7 +161,7 @@ async fn an_older_database_is_brought_up_to_date() {
 async fn an_execution_is_finished_once() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let finish = finish(Ending::Outcome(&Outcome::Cancelled));
+    let finish = finish(RecordEnding::Outcome(&Outcome::Cancelled));
     assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_not_running");
     begin(&store, &id, "1", at(0)).await.unwrap();
     assert_eq!(begin(&store, &id, "1", at(0)).await.unwrap_err().code(), "store_write");
@@ -186,7 +189,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
             for n in 0..25 {
                 let id = ExecutionId::from_bits(server * 100 + n);
                 begin(&store, &id, "1", at(0)).await?;
-                store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await?;
+                store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await?;
             }
             assert_eq!(store.interrupt_leftovers(at(0)).await?, 0);
             Ok::<_, StoreError>(())
@@ -317,7 +320,7 @@ async fn a_folder_that_cannot_be_written_is_refused() {
     assert_eq!(err.code(), "store_open");
 }
 
-async fn ending(ending: Ending<'_>) -> String {
+async fn ending(ending: RecordEnding<'_>) -> String {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -342,7 +345,7 @@ fn other_server(database: &Path) -> Child {
     child
 }
 
-fn finish(ending: Ending<'_>) -> Finish<'_> {
+fn finish(ending: RecordEnding<'_>) -> Finish<'_> {
     Finish {
         ending,
         output: &HELLO,
@@ -358,10 +361,10 @@ fn finish(ending: Ending<'_>) -> Finish<'_> {
     }
 }
 
-static HELLO: LazyLock<Written> =
-    LazyLock::new(|| Written::new("hello\n".to_owned(), vec![(0, 2)]));
+static HELLO: LazyLock<GuestOutput> =
+    LazyLock::new(|| GuestOutput::new("hello\n".to_owned(), vec![(0, 2)]));
 
-static NOTHING: Changes = Changes {
+static NOTHING: FileChanges = FileChanges {
     created: vec![],
     modified: vec![],
     deleted: vec![],
@@ -392,7 +395,7 @@ async fn begin_admitted(
     admitted: &Admitted,
     started: SystemTime,
 ) -> Result<(), StoreError> {
-    let (context, principal) = (Context::default(), Principal::local());
+    let (context, principal) = (RequestOrigin::default(), Principal::local());
     let begin = Begin {
         id,
         admitted,
@@ -409,14 +412,14 @@ fn admitted(code: &str) -> Admitted {
     policy().admit(admitted_request(code), &[]).unwrap()
 }
 
-fn admitted_request(code: &str) -> Request {
-    Request {
+fn admitted_request(code: &str) -> AdmissionRequest {
+    AdmissionRequest {
         args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     }
 }
 
@@ -429,7 +432,7 @@ fn policy() -> Policy {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: codexec_types::Files::default(),
+        files: codexec_types::WorkingDirPolicy::default(),
     }
 }
 

@@ -15,17 +15,18 @@ fn read_link(path: &Path) -> Option<PathBuf> {
 #[track_caller]
 fn check(path: &str, expected: Option<&str>) {
     let paths = GuestPaths {
-        files: Files {
+        files: WorkingDirPolicy {
             allowed: vec!["/home/ann/work".into(), "/srv".into()],
             forbidden: vec!["/home/ann/work/.secret".into()],
             is_writable: true,
         },
         run_from: vec!["/home/ann/work/trusted".into()],
     };
-    let actual = paths.directory_of(Path::new(path), &read_link);
+    let actual = paths.find_writable_dir(Path::new(path), &read_link);
     assert_eq!(actual, expected.map(Path::new), "{path}");
-    let read_only = GuestPaths { files: Files { is_writable: false, ..paths.files }, ..paths };
-    assert_eq!(read_only.directory_of(Path::new(path), &read_link), None, "{path}");
+    let read_only =
+        GuestPaths { files: WorkingDirPolicy { is_writable: false, ..paths.files }, ..paths };
+    assert_eq!(read_only.find_writable_dir(Path::new(path), &read_link), None, "{path}");
 }
 
 /// THREAT[CFG-8]

@@ -5,7 +5,7 @@ const NAMES: [&str; 6] =
 
 #[track_caller]
 fn check(wanted: &str, expected: &[&str]) {
-    let near = nearest(wanted, NAMES.into_iter(), 1);
+    let near = find_nearest_names(wanted, NAMES.into_iter(), 1);
     assert_eq!(near, expected, "{wanted}");
 }
 
@@ -38,6 +38,6 @@ fn a_name_unlike_all_others_has_no_match() {
 
 #[test]
 fn the_order_does_not_depend_on_the_order_of_the_names() {
-    let forward = nearest("isue", NAMES.into_iter(), 3);
-    assert_eq!(nearest("isue", NAMES.into_iter().rev(), 3), forward);
+    let forward = find_nearest_names("isue", NAMES.into_iter(), 3);
+    assert_eq!(find_nearest_names("isue", NAMES.into_iter().rev(), 3), forward);
 }

@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, written: &str) {
-    assert_eq!(parse_time(text).map(rfc3339).as_deref(), Some(written), "{text}");
+    assert_eq!(parse_time(text).map(format_rfc3339).as_deref(), Some(written), "{text}");
 }
 
 #[test]
@@ -14,7 +14,7 @@ fn times_are_parsed_and_formatted() {
     check("2026-02-09T14:30+02:00", "2026-02-09T12:30:00.000Z");
     check("2026-01-01T00:30:00-01:00", "2026-01-01T01:30:00.000Z");
     check("2000-03-01 00:00:00", "2000-03-01T00:00:00.000Z");
-    assert_eq!(utc_day(from_unix_ms(951_782_400_000)), "2000-02-29");
+    assert_eq!(format_utc_day(from_unix_ms(951_782_400_000)), "2000-02-29");
     assert_eq!(unix_ms(from_unix_ms(-1)), -1);
 }
 

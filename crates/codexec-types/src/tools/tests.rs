@@ -5,9 +5,12 @@ fn combined_filters_allow_what_both_allow() {
     let only = |text: &str| ToolFilter::only(vec![ToolPattern::parse(text, &[]).expect("one")]);
     let both = only("a.*").and(&only("*.x"));
     assert_eq!(both.check("a", "x"), Ok(()));
-    assert_eq!(both.check("a", "y"), Err(Denied::Tool));
-    assert_eq!(both.check("b", "x"), Err(Denied::Server));
-    assert_eq!(ToolFilter::all().and(&ToolFilter::default()).check("a", "x"), Err(Denied::Server));
+    assert_eq!(both.check("a", "y"), Err(ToolDenied::Tool));
+    assert_eq!(both.check("b", "x"), Err(ToolDenied::Server));
+    assert_eq!(
+        ToolFilter::all().and(&ToolFilter::default()).check("a", "x"),
+        Err(ToolDenied::Server)
+    );
 }
 
 #[test]
@@ -54,13 +57,16 @@ fn check(text: &str, expected: &str) {
 fn an_empty_list_denies_everything_and_lists_only_narrow() {
     let echo = || vec![ToolPattern::parse("fake.echo", &[]).expect("pattern")];
     assert_eq!(ToolFilter::all().check("fake", "echo"), Ok(()));
-    assert_eq!(ToolFilter::only(vec![]).check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::default().check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::all().narrowed_by(vec![]).check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::only(echo()).check("fake", "secret"), Err(Denied::Tool));
+    assert_eq!(ToolFilter::only(vec![]).check("fake", "echo"), Err(ToolDenied::Server));
+    assert_eq!(ToolFilter::default().check("fake", "echo"), Err(ToolDenied::Server));
+    assert_eq!(
+        ToolFilter::all().narrowed_by(vec![]).check("fake", "echo"),
+        Err(ToolDenied::Server)
+    );
+    assert_eq!(ToolFilter::only(echo()).check("fake", "secret"), Err(ToolDenied::Tool));
     let widened = ToolFilter::only(echo()).narrowed_by(vec![ToolPattern::server("*")]);
-    assert_eq!(widened.check("fake", "secret"), Err(Denied::Tool));
-    assert_eq!(widened.check("other", "echo"), Err(Denied::Server));
+    assert_eq!(widened.check("fake", "secret"), Err(ToolDenied::Tool));
+    assert_eq!(widened.check("other", "echo"), Err(ToolDenied::Server));
     assert_eq!(widened.check("fake", "echo"), Ok(()));
 }
 

@@ -3,7 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use codexec_server::{Budget, Client, ExecuteError, Execution, Wanted, explanation, reply};
-use codexec_types::{Asked, Json, Language, Outcome, Refusal};
+use codexec_types::{Json, Language, Outcome, PolicyRefusal, RequestedLimits};
 use serde_json::{Value, json};
 
 use super::arguments;
@@ -58,14 +58,16 @@ pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<Exit
 /// Replaces field names of the policy's errors by command line options.
 fn use_option_names(error: ExecuteError) -> anyhow::Error {
     match error {
-        ExecuteError::Refused(Refusal::Timeout { asked_ms, max_ms }) => {
+        ExecuteError::Refused(PolicyRefusal::Timeout { asked_ms, max_ms }) => {
             anyhow::anyhow!("--timeout: {asked_ms} ms is out of range; it must be 1 to {max_ms}")
         }
-        ExecuteError::Refused(Refusal::ToolCalls { asked, max }) => {
+        ExecuteError::Refused(PolicyRefusal::ToolCalls { asked, max }) => {
             anyhow::anyhow!("--max-tool-calls: {asked} is out of range; it must be 0 to {max}")
         }
         error @ (ExecuteError::WorkingDir(_)
-        | ExecuteError::Refused(Refusal::WorkingDir { .. } | Refusal::NoFiles(_))) => {
+        | ExecuteError::Refused(
+            PolicyRefusal::WorkingDir { .. } | PolicyRefusal::NoFiles(_),
+        )) => {
             let text = format!("{:#}", anyhow::Error::from(error));
             let text = text.strip_prefix("working_dir: ").unwrap_or(&text);
             anyhow::anyhow!("--working-dir: {text}")
@@ -88,7 +90,7 @@ fn build_request(args: ExecArgs) -> anyhow::Result<Wanted> {
     };
     let input =
         args.input.map_or_else(|| Ok(Json::null()), Json::parse).context("--input is not JSON")?;
-    let asked = Asked {
+    let asked = RequestedLimits {
         wall: args.timeout,
         tool_calls: args.max_tool_calls,
         allowed_tools: arguments::drop_empty(args.allowed_tools),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_types::{DirRefusal, Files, GuestPaths};
+use codexec_types::{DirRefusal, GuestPaths, WorkingDirPolicy};
 
 use super::{ConfigError, HostEnvironment, file, guests::absolute_path, limits};
 
@@ -27,13 +27,13 @@ const PRIVATE: &[&str] = &[
 /// System directories.
 const SYSTEM: &[&str] = &["/etc", "/var", "/proc", "/sys", "/dev", "/boot", "/root"];
 
-pub(super) fn files(file: &file::FilesSection, host: &HostEnvironment) -> Files {
+pub(super) fn files(file: &file::FilesSection, host: &HostEnvironment) -> WorkingDirPolicy {
     let forbidden = forbidden_paths(host);
     let here = [PathBuf::from(".")];
     let allowed = file.allowed.as_deref().unwrap_or(&here);
     let allowed =
         allowed.iter().filter_map(|entry| resolve_entry(entry, host, &forbidden)).collect();
-    Files { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
+    WorkingDirPolicy { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
 }
 
 /// Returns how much code may write into such a directory, and which names are not held back.
@@ -52,7 +52,7 @@ pub(super) fn commit_limits(file: &file::FilesSection) -> Result<codexec_exec::F
 /// toolset `code-executor` may name.
 pub(super) fn guest_paths(
     file: &file::FilesSection,
-    files: &Files,
+    files: &WorkingDirPolicy,
     projects: &[PathBuf],
     host: &HostEnvironment,
 ) -> Result<GuestPaths, ConfigError> {
@@ -96,12 +96,12 @@ fn resolve_entry(entry: &Path, host: &HostEnvironment, forbidden: &[PathBuf]) ->
             return None;
         }
     };
-    let files = Files {
+    let files = WorkingDirPolicy {
         allowed: vec![resolved.clone()],
         forbidden: forbidden.to_vec(),
-        ..Files::default()
+        ..WorkingDirPolicy::default()
     };
-    match files.judge(&resolved) {
+    match files.check(&resolved) {
         // Clients start codexec in any directory, also in `/` or the home directory. The user did
         // not choose that one, so it is dropped without a warning.
         Err(DirRefusal::Forbidden(_)) if is_here => None,

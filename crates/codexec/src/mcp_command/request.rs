@@ -1,6 +1,6 @@
 //! Parses the arguments of the command `mcp`. Does no I/O.
 
-use codexec_types::{Ask, Detail, ToolKind};
+use codexec_types::{Ask, ToolDetail, ToolKind};
 
 #[derive(Debug, PartialEq)]
 pub(super) enum McpRequest {
@@ -187,7 +187,7 @@ fn parse_prompt(rest: Vec<String>) -> Result<McpRequest, String> {
 
 fn parse_search(rest: Vec<String>) -> Result<McpRequest, String> {
     let (mut limit, mut server) = (SEARCH_LIMIT, None);
-    let (mut kind, mut detail) = (ToolKind::Any, Detail::Summary);
+    let (mut kind, mut detail) = (ToolKind::Any, ToolDetail::Summary);
     let mut is_pretty = false;
     let mut words = Vec::new();
     let mut rest = rest.into_iter();
@@ -209,7 +209,7 @@ fn parse_search(rest: Vec<String>) -> Result<McpRequest, String> {
             }
             "--detail" => {
                 let value = value();
-                let found = Detail::ALL.iter().find(|(name, _)| *name == value);
+                let found = ToolDetail::ALL.iter().find(|(name, _)| *name == value);
                 detail = found.ok_or("--detail takes names, summary or full")?.1;
             }
             _ if name.starts_with("--") => return Err(format!("unknown flag {name}")),

@@ -48,7 +48,7 @@ pub(super) fn check_not_guest_writable(
 ) -> anyhow::Result<()> {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let read_link = |link: &Path| std::fs::read_link(link).ok();
-    match guest_paths.directory_of(&absolute, &read_link) {
+    match guest_paths.find_writable_dir(&absolute, &read_link) {
         None => Ok(()),
         Some(directory) => bail!(
             "{} is in {}, which code may write; move it, or remove that directory from \

@@ -60,6 +60,6 @@ impl ServerSources {
     pub(super) fn is_guest_writable(&self, path: &Path) -> bool {
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let read_link = |link: &Path| std::fs::read_link(link).ok();
-        self.rules.guest_paths.directory_of(&whole, &read_link).is_some()
+        self.rules.guest_paths.find_writable_dir(&whole, &read_link).is_some()
     }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 use codexec_exec::packages::{Index, Installed, PackageError, Packages, Settings, Target};
 use codexec_exec::{Python, Run, Workers};
 use codexec_types::{
-    Admitted, Asked, Event, Files, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
-    Request, ToolFilter,
+    AdmissionRequest, Admitted, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
+    RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -114,8 +114,8 @@ impl Machine {
 async fn ended(run: &mut Run) -> String {
     loop {
         match run.next().await {
-            Event::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
-            Event::Ended(other) => return format!("{other:?}"),
+            RunEvent::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
+            RunEvent::Ended(other) => return format!("{other:?}"),
             _ => {}
         }
     }
@@ -136,15 +136,15 @@ fn admitted(language: Language, code: &str) -> Admitted {
         max_wall: Duration::from_secs(60),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     };
-    let request = Request {
+    let request = AdmissionRequest {
         language,
         code: code.to_owned(),
         input: Json::null(),
         args: Vec::new(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
     policy.admit(request, &[]).expect("admitted")
 }

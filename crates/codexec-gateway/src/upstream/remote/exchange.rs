@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_types::lenient_json;
+use codexec_types::parse_lenient_json;
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
 use serde_json::Value;
@@ -79,7 +79,7 @@ async fn handle_error_status(
     status: StatusCode,
     body: &[u8],
 ) -> Result<(), UpstreamError> {
-    let error = lenient_json(body).ok().and_then(|body| body.get("error").map(read_error));
+    let error = parse_lenient_json(body).ok().and_then(|body| body.get("error").map(read_error));
     let error = match error {
         Some(Some(error)) => error,
         Some(None) | None if outgoing.method == "server/discover" => {

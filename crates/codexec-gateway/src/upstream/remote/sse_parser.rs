@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use codexec_types::{Line, LineBuffer};
+use codexec_types::{BufferedLine, LineBuffer};
 
 /// Longer ids are not kept, so their streams cannot be resumed.
 const ID_BYTES: usize = 1 << 10;
@@ -65,8 +65,8 @@ impl SseParser {
     pub(super) fn next(&mut self) -> Option<SseItem> {
         while let Some(line) = self.lines.next_line() {
             let line = match line {
-                Line::Whole(line) => line,
-                Line::TooLong { head } => {
+                BufferedLine::Whole(line) => line,
+                BufferedLine::TooLong { head } => {
                     let head = head.strip_prefix(b"data:").unwrap_or(&head).to_vec();
                     self.current = SseEvent::default();
                     if std::mem::replace(&mut self.is_dropping, true) {

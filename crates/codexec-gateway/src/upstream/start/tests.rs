@@ -1,6 +1,6 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use codexec_types::{Files, GuestPaths};
+use codexec_types::{GuestPaths, WorkingDirPolicy};
 use tempfile::TempDir;
 
 use super::*;
@@ -43,8 +43,11 @@ impl TestHome {
         symlink(home.join("project/server.js"), home.join("linked.js")).expect("linked");
         let path = format!(".:{0}/project/bin:{0}/bin", home.display());
         let mut settings = Settings::new(vec![("PATH".to_owned(), path)], Warden::none());
-        let files =
-            Files { allowed: vec![home.join("project")], forbidden: Vec::new(), is_writable: true };
+        let files = WorkingDirPolicy {
+            allowed: vec![home.join("project")],
+            forbidden: Vec::new(),
+            is_writable: true,
+        };
         settings.guest_paths = GuestPaths { files, run_from: Vec::new() };
         settings.user_home = Some(home);
         TestHome { folder, settings }

@@ -1,4 +1,4 @@
-use codexec_types::{Files, Grants, Limits, ToolFilter};
+use codexec_types::{Grants, Limits, ToolFilter, WorkingDirPolicy};
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn policy() -> Policy {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     }
 }
 

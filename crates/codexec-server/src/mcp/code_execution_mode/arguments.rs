@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use codexec_types::{Asked, Language, ServerName, alias, nearest};
+use codexec_types::{Language, RequestedLimits, ServerName, find_nearest_names, to_identifier};
 use serde_json::{Map, Value};
 
 use crate::fields::Fields;
@@ -47,7 +47,11 @@ impl RunPythonArguments {
     pub(super) fn to_request(&self) -> Wanted {
         let mut wanted = Wanted::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
-        wanted.asked = Asked { wall: Some(self.timeout), allowed_servers, ..Asked::default() };
+        wanted.asked = RequestedLimits {
+            wall: Some(self.timeout),
+            allowed_servers,
+            ..RequestedLimits::default()
+        };
         wanted.sees_all = true;
         wanted
     }
@@ -75,11 +79,11 @@ fn resolve_server(name: &str, known: &[ServerName]) -> Result<String, String> {
     }
     let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
     let goes_by = |server: &&str| {
-        let alias = alias(server);
+        let alias = to_identifier(server);
         alias == name || alias.to_lowercase() == name
     };
     let same: Vec<&str> = names.iter().copied().filter(goes_by).collect();
-    let near = nearest(name, names.iter().copied(), 3);
+    let near = find_nearest_names(name, names.iter().copied(), 3);
     let shown: String = name.chars().take(80).collect();
     match (same.as_slice(), near.as_slice()) {
         ([server], _) => Ok((*server).to_owned()),

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use codexec_store::mask;
-use codexec_types::{Language, rfc3339};
+use codexec_types::{Language, format_rfc3339};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
@@ -43,7 +43,7 @@ pub(super) async fn log_execution(
     let error = execution.outcome.code().map(|_| error_text(execution, app.budget));
     let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
     let line = json!({
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
         "action": "execution",
         "executor": about.language.name(),
         "codeHash": about.code_hash,

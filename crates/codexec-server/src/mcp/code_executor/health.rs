@@ -1,7 +1,7 @@
 use std::time::{Instant, SystemTime};
 
 use codexec_gateway::ServerState;
-use codexec_types::rfc3339;
+use codexec_types::format_rfc3339;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ pub(super) async fn report(
             "max": app.gateway.most_calls(),
         },
         "uptime": (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
     });
     let mut result = CallToolResult::success(vec![ContentBlock::text(health.to_string())]);
     result.structured_content = Some(health);

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_types::{Files, Language};
+use codexec_types::{Language, WorkingDirPolicy};
 use serde_json::Value;
 
 use super::refusal::ExecutorRefusal;
@@ -61,7 +61,7 @@ impl Permissions {
         &self,
         app: &App,
         language: Language,
-    ) -> Result<Option<(PathBuf, Files)>, ExecutorRefusal> {
+    ) -> Result<Option<(PathBuf, WorkingDirPolicy)>, ExecutorRefusal> {
         let field = match (self.read.is_empty(), self.write.is_empty()) {
             (true, true) => return Ok(None),
             (false, _) => "permissions.read",
@@ -80,7 +80,7 @@ impl Permissions {
             return Err(ExecutorRefusal::security(error));
         }
         let projects = canonicalize_all(app.seeds.executor.projects.clone()).await;
-        let files = Files {
+        let files = WorkingDirPolicy {
             allowed: projects,
             forbidden: policy.files.forbidden.clone(),
             is_writable: !self.write.is_empty(),
@@ -106,7 +106,7 @@ fn common_directory(read: &[PathBuf], write: &[PathBuf]) -> Result<PathBuf, Exec
 async fn resolve_paths(
     field: &str,
     paths: &[String],
-    files: &Files,
+    files: &WorkingDirPolicy,
 ) -> Result<Vec<PathBuf>, ExecutorRefusal> {
     let mut found = Vec::new();
     for path in paths {
@@ -126,13 +126,13 @@ async fn resolve_paths(
                 ExecutorRefusal::validation(format!("{field}: {sentence}"))
             }
         })?;
-        files.judge(&dir.path).map_err(|_| refused())?;
+        files.check(&dir.path).map_err(|_| refused())?;
         found.push(dir.path);
     }
     Ok(found)
 }
 
-fn list_allowed(files: &Files) -> String {
+fn list_allowed(files: &WorkingDirPolicy) -> String {
     match files.allowed.as_slice() {
         [] => "an allowed directory: none is set".to_owned(),
         paths => {

@@ -70,7 +70,7 @@ impl From<FieldError> for ExecutorRefusal {
 impl From<ExecuteError> for ExecutorRefusal {
     fn from(error: ExecuteError) -> ExecutorRefusal {
         let kind = match &error {
-            ExecuteError::Refused(codexec_types::Refusal::WorkingDir { .. })
+            ExecuteError::Refused(codexec_types::PolicyRefusal::WorkingDir { .. })
             | ExecuteError::WorkingDir(DirError::Refused(_)) => RefusalKind::Security,
             ExecuteError::Refused(_) | ExecuteError::WorkingDir(_) => RefusalKind::Validation,
             ExecuteError::Exec(_)

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_types::{Asked, Language, ServerName, ToolFilter, ToolPattern};
+use codexec_types::{Language, RequestedLimits, ServerName, ToolFilter, ToolPattern};
 use serde_json::{Map, Value};
 
 use super::permissions::Permissions;
@@ -53,10 +53,10 @@ impl ExecutorRequest {
         if let Some((dir, files)) = permissions.resolve(app, language).await? {
             (wanted.working_dir, wanted.files) = (Some(dir), Some(files));
         }
-        wanted.asked = Asked {
+        wanted.asked = RequestedLimits {
             wall: timeout.map(Duration::from_millis),
             allowed_tools: Some(allowed_tools.clone()),
-            ..Asked::default()
+            ..RequestedLimits::default()
         };
         wanted.discovery = Some(Arc::new(DiscoveryRules { visible: visible_tools(app) }));
         Ok(ExecutorRequest { wanted, allowed_tools })

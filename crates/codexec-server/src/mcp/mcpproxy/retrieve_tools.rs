@@ -1,5 +1,5 @@
 use codexec_gateway::{SearchQuery, SearchReply, ToolInfo};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value, json};
 
 use crate::fields::{FieldError, Fields};
@@ -9,11 +9,11 @@ const MAX_QUERY_CHARS: usize = 1_000;
 /// Maximum length of the result without the tools.
 const OVERHEAD_CHARS: usize = 2_000;
 /// `full` and `compact` are MCPProxy's words; the others are codexec's own.
-const DETAILS: [(&str, Detail); 4] = [
-    ("full", Detail::Full),
-    ("compact", Detail::Summary),
-    ("summary", Detail::Summary),
-    ("names", Detail::Names),
+const DETAILS: [(&str, ToolDetail); 4] = [
+    ("full", ToolDetail::Full),
+    ("compact", ToolDetail::Summary),
+    ("summary", ToolDetail::Summary),
+    ("names", ToolDetail::Names),
 ];
 
 pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
@@ -35,7 +35,7 @@ fn read_query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery
     let mut fields = Fields::new(arguments);
     let text = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?;
-    let detail = fields.choice("detail", &DETAILS)?.unwrap_or(Detail::Full);
+    let detail = fields.choice("detail", &DETAILS)?.unwrap_or(ToolDetail::Full);
     let server = fields.text("server")?;
     let is_read_only = fields.boolean("read_only_only")?.unwrap_or(false);
     let is_safe = fields.boolean("exclude_destructive")?.unwrap_or(false);

@@ -10,8 +10,8 @@ async fn what_an_execution_was_admitted_with_is_kept() {
     let few: Vec<String> = ["*", "codexec.logs.all"].map(str::to_owned).to_vec();
     let narrow = vec!["github.get_*".to_owned()];
     for (bits, list) in [few, narrow, Vec::new(), many].into_iter().enumerate() {
-        let asked = Asked { allowed_tools: Some(list), ..Asked::default() };
-        let request = Request { asked, ..admitted_request("1") };
+        let asked = RequestedLimits { allowed_tools: Some(list), ..RequestedLimits::default() };
+        let request = AdmissionRequest { asked, ..admitted_request("1") };
         let admitted = policy().admit(request, &[]).unwrap();
         let id = ExecutionId::from_bits(bits as u128);
         begin_admitted(&store, &id, &admitted, at(0)).await.unwrap();
@@ -35,7 +35,7 @@ async fn own_3_what_another_server_ran_is_told_apart() {
     let (first, home) = store().await;
     let (theirs, ours) = (ExecutionId::from_bits(1), ExecutionId::from_bits(2));
     begin(&first, &theirs, "word", at(0)).await.unwrap();
-    first.finish(&theirs, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    first.finish(&theirs, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let second = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     begin(&second, &ours, "word", at(0)).await.unwrap();
     let ended_later = ExecutionId::from_bits(3);
@@ -52,7 +52,7 @@ async fn own_3_what_another_server_ran_is_told_apart() {
     };
     assert_eq!(seen(&local, None).await, std::slice::from_ref(&ours));
     for (store, id) in [(&second, &ours), (&first, &ended_later)] {
-        store.finish(id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+        store.finish(id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     }
     for text in [None, Some("word")] {
         assert_eq!(seen(&local, text).await, std::slice::from_ref(&ours), "{text:?}");

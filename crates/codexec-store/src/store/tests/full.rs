@@ -40,8 +40,8 @@ async fn an_end_that_cannot_be_written_is_written_later() {
     let pages: u32 =
         store.queue(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
     store.queue(max_pages(pages)).await.unwrap();
-    let long = Written::new("x".repeat(500_000), vec![]);
-    let finish = Finish { output: &long, ..finish(Ending::Outcome(&Outcome::Cancelled)) };
+    let long = GuestOutput::new("x".repeat(500_000), vec![]);
+    let finish = Finish { output: &long, ..finish(RecordEnding::Outcome(&Outcome::Cancelled)) };
     assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_full");
     let other = ExecutionId::from_bits(2);
     let refused = begin(&store, &other, "1", at(0)).await.unwrap_err();
@@ -93,9 +93,9 @@ async fn child_fills_its_disk() {
     let others = home.join("others");
     fs::write(&others, vec![0; 64 << 20]).unwrap();
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    let output = Written::new("x".repeat(300_000), vec![]);
+    let output = GuestOutput::new("x".repeat(300_000), vec![]);
     let outcome = Outcome::Cancelled;
-    let finish = || Finish { output: &output, ..finish(Ending::Outcome(&outcome)) };
+    let finish = || Finish { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
     // Some run while the disk fills up.
     let running: Vec<ExecutionId> = (1_000..1_020).map(ExecutionId::from_bits).collect();
     for id in &running {

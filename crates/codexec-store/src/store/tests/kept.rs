@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use codexec_types::{SessionId, utc_day};
+use codexec_types::{SessionId, format_utc_day};
 
 use super::*;
 use crate::{LogQuery, Removed, Retention};
@@ -19,7 +19,7 @@ fn days_ago(days: u64) -> SystemTime {
 async fn ended(store: &Store, bits: u128, started: SystemTime, outcome: &Outcome) -> ExecutionId {
     let id = ExecutionId::from_bits(bits);
     begin(store, &id, &format!("word{bits} all"), started).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(outcome))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
     id
 }
 
@@ -62,7 +62,7 @@ async fn what_is_due_goes_and_nothing_else() {
     {
         assert_eq!(home.path().join("artifacts").join(id.as_str()).exists(), is_kept);
     }
-    let day = |days| format!("executions-{}.jsonl", utc_day(days_ago(days)));
+    let day = |days| format!("executions-{}.jsonl", format_utc_day(days_ago(days)));
     let left = logs::lines(&home, &day(31));
     assert_eq!((left.len(), &left[0]["execution_id"]), (1, &old_bad.as_str().into()));
     assert!(!home.path().join("logs").join(day(91)).exists());
@@ -97,7 +97,7 @@ async fn sessions_are_kept_whole_from_their_end_on() {
             let session = logs::started_session(&store, bits, "x").await;
             let id = ExecutionId::from_bits(bits);
             logs::begin_in(&store, &id, &session, days_ago(95)).await;
-            store.finish(&id, finish(Ending::Outcome(&good()))).await.unwrap();
+            store.finish(&id, finish(RecordEnding::Outcome(&good()))).await.unwrap();
             if let Some(days) = ended {
                 store.session_ended(&session, "manual", days_ago(days), 1).await.unwrap();
             }
@@ -121,14 +121,14 @@ async fn sessions_are_kept_whole_from_their_end_on() {
 #[tokio::test]
 async fn the_oldest_goes_when_there_is_too_much() {
     let (store, home) = store().await;
-    let output = Written::new("x".repeat(100_000), vec![]);
+    let output = GuestOutput::new("x".repeat(100_000), vec![]);
     for n in 0..1_100 {
         let id = ExecutionId::from_bits(n);
         begin(&store, &id, "1", days_ago(1)).await.unwrap();
         let outcome = good();
-        let long = Finish { output: &output, ..finish(Ending::Outcome(&outcome)) };
+        let long = Finish { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
         store
-            .finish(&id, if n < 600 { long } else { finish(Ending::Outcome(&outcome)) })
+            .finish(&id, if n < 600 { long } else { finish(RecordEnding::Outcome(&outcome)) })
             .await
             .unwrap();
     }
@@ -138,7 +138,7 @@ async fn the_oldest_goes_when_there_is_too_much() {
     assert_eq!((removed.executions, removed.is_more), (500, false));
     assert_eq!(store.get(&ExecutionId::from_bits(499)).await.unwrap(), None);
     assert!(store.get(&ExecutionId::from_bits(500)).await.unwrap().is_some());
-    let day = format!("executions-{}.jsonl", utc_day(days_ago(1)));
+    let day = format!("executions-{}.jsonl", format_utc_day(days_ago(1)));
     assert_eq!(logs::lines(&home, &day).len(), 600);
 }
 
@@ -155,7 +155,7 @@ async fn log_1_retention_removes_nothing_but_its_own() {
     store.flush().await.unwrap();
     let (logs, artifacts) = (home.path().join("logs"), home.path().join("artifacts"));
     fs::create_dir(&artifacts).unwrap();
-    let day_of_old = format!("executions-{}.jsonl", utc_day(days_ago(400)));
+    let day_of_old = format!("executions-{}.jsonl", format_utc_day(days_ago(400)));
     fs::remove_file(logs.join(&day_of_old)).unwrap();
     let links = [
         (logs.join("old"), outside.path().join("dir")),

@@ -13,7 +13,7 @@ const AT: u64 = 1_770_647_401_123;
 async fn an_execution_is_a_line_in_the_file_of_its_day() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let context = Context {
+    let context = RequestOrigin {
         agent_id: Some("annabelle".to_owned()),
         trace_id: Some("tr_abc123".to_owned()),
         chat_id: None,
@@ -42,12 +42,12 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
         result_bytes: 17,
     };
     store.finish_call(&id, 1, end).await;
-    let changes = Changes {
+    let changes = FileChanges {
         created: vec![Artifact { path: "a.csv".to_owned(), bytes: 3 }],
-        ..Changes::default()
+        ..FileChanges::default()
     };
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
-    let finish = Finish { changes: &changes, ..finish(Ending::Outcome(&outcome)) };
+    let finish = Finish { changes: &changes, ..finish(RecordEnding::Outcome(&outcome)) };
     store.finish(&id, finish).await.unwrap();
     store.flush().await.unwrap();
 
@@ -114,7 +114,7 @@ async fn a_session_is_a_file_of_its_own() {
     store.session_package(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin_in(&store, &id, &session, at(AT + 10_000)).await;
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
     let ended = store.session_ended(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
     assert!(ended);
     assert!(!store.session_ended(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
@@ -182,7 +182,7 @@ async fn an_entry_that_stands_in_its_file_is_not_written_again() {
     for n in 0..100 {
         let id = ExecutionId::from_bits(n);
         begin(&store, &id, "1", at(AT)).await.unwrap();
-        store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+        store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     }
     store.flush().await.unwrap();
     let before = lines(&home, "executions-2026-02-09.jsonl");
@@ -195,7 +195,7 @@ async fn an_entry_that_stands_in_its_file_is_not_written_again() {
     store.queue(move |conn| conn.execute(lifecycle, [its.as_str(), &line])).await.unwrap();
     let new = ExecutionId::from_bits(100);
     begin(&store, &new, "1", at(AT)).await.unwrap();
-    store.finish(&new, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&new, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     // And the last line was torn by the kill.
     let path = home.path().join("logs/executions-2026-02-09.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
@@ -217,7 +217,7 @@ async fn a_log_that_cannot_be_written_is_written_later() {
     fs::write(&logs, "in the way").unwrap();
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(AT)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     assert_eq!(store.flush().await.unwrap_err().code(), "store_write");
     fs::remove_file(&logs).unwrap();
     store.flush().await.unwrap();
@@ -226,7 +226,8 @@ async fn a_log_that_cannot_be_written_is_written_later() {
 
 pub(super) async fn started_session(store: &Store, bits: u128, name: &str) -> SessionId {
     let id = SessionId::from_bits(bits);
-    let context = Context { agent_id: Some("annabelle".to_owned()), ..Context::default() };
+    let context =
+        RequestOrigin { agent_id: Some("annabelle".to_owned()), ..RequestOrigin::default() };
     let start = SessionStart {
         id: &id,
         principal: &Principal::local(),
@@ -253,7 +254,7 @@ pub(super) async fn begin_in(
         started,
         session: Some(session),
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();

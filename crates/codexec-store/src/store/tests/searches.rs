@@ -30,7 +30,7 @@ async fn executions_are_found_by_what_is_known_of_them() {
             let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
             store.begin_call(&id, 1, &call).await.unwrap();
         }
-        store.finish(&id, finish(Ending::Outcome(outcome))).await.unwrap();
+        store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
     }
     logs::begin_in(&store, &ExecutionId::from_bits(6), &session, at(6_000)).await;
 
@@ -84,7 +84,7 @@ async fn whatever_stands_in_a_query_is_words() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha AND beta", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let check = async |text: &str, total: u64| {
         let query = LogQuery { text: Some(text.to_owned()), limit: 9, ..LogQuery::default() };
         let page = store.search(&query).await.unwrap_or_else(|err| panic!("{text:?}: {err:?}"));
@@ -121,7 +121,7 @@ async fn a_damaged_index_is_made_again() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let query = LogQuery { text: Some("alpha".to_owned()), limit: 9, ..LogQuery::default() };
     assert_eq!(store.search(&query).await.unwrap().total, 1);
     drop(store);
@@ -159,7 +159,7 @@ async fn a_call_has_its_row_before_it_goes_out() {
     store.finish_call(&id, 1, end).await;
     let too_long = CallEnd { result: Some(&long), result_bytes: 300_002, ..end };
     store.finish_call(&id, 2, too_long).await;
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let calls = store.get(&id).await.unwrap().unwrap().calls;
     assert_eq!(calls[0].result.as_deref(), Some("[1]"));
     assert_eq!((calls[1].result.as_deref(), calls[1].result_bytes), (None, Some(300_002)));

@@ -9,13 +9,13 @@ async fn secrets_are_masked_wherever_they_come_from() {
     let secret = format!("ghp_{}", "aB3".repeat(12));
     let id = ExecutionId::from_bits(1);
     let text = |before: &str| format!("{before}\"{secret}\"");
-    let request = Request {
+    let request = AdmissionRequest {
         args: vec![secret.clone()],
         language: Language::TypeScript,
         code: text("key = "),
         input: Json::parse(text("")).unwrap(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
     let begin = Begin {
         id: &id,
@@ -23,7 +23,7 @@ async fn secrets_are_masked_wherever_they_come_from() {
         started: at(0),
         session: None,
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
@@ -41,10 +41,10 @@ async fn secrets_are_masked_wherever_they_come_from() {
     store.finish_call(&id, 1, end).await;
     let thrown =
         Thrown { code: ThrownCode::RuntimeError, message: secret.clone(), at: None, stack: None };
-    let output = Written::new(text("out "), vec![(0, 3)]);
+    let output = GuestOutput::new(text("out "), vec![(0, 3)]);
     let outcome = Outcome::Threw(thrown);
     let finish =
-        Finish { output: &output, value: Some(&args), ..finish(Ending::Outcome(&outcome)) };
+        Finish { output: &output, value: Some(&args), ..finish(RecordEnding::Outcome(&outcome)) };
     store.finish(&id, finish).await.unwrap();
     let query = LogQuery { text: Some("key".to_owned()), limit: 1, ..LogQuery::default() };
     assert_eq!(store.search(&query).await.unwrap().total, 1);
@@ -73,7 +73,7 @@ async fn synced_records_are_records() {
         tokio::spawn(async move {
             let id = ExecutionId::from_bits(n);
             begin(&store, &id, "1", at(0)).await?;
-            store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await
+            store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await
         })
     });
     for end in ends.collect::<Vec<_>>() {

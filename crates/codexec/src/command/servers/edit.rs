@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codexec_gateway::Found;
-use codexec_types::{ServerName, nearest};
+use codexec_types::{ServerName, find_nearest_names};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use crate::cli::servers::{AddArgs, NameArgs, Transport};
@@ -101,7 +101,7 @@ pub(super) fn resolve_server(parts: &Parts, name: &str) -> anyhow::Result<Server
     }
     all.sort();
     all.dedup();
-    let near = nearest(name, all.iter().map(|known| known.as_str()), 3);
+    let near = find_nearest_names(name, all.iter().map(|known| known.as_str()), 3);
     let shown: String = name.chars().take(80).collect();
     if near.is_empty() {
         bail!("no file names a server {shown:?}; `codexec servers list` shows all");

@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context as _, bail};
-use codexec_types::{ServerName, nearest};
+use codexec_types::{ServerName, find_nearest_names};
 
 use crate::cli::servers::LoginArgs;
 use crate::env;
@@ -11,7 +11,7 @@ use crate::parts::Parts;
 pub(super) async fn run(parts: &Parts, args: &LoginArgs) -> anyhow::Result<ExitCode> {
     let names = parts.gateway.server_names();
     let Some(server) = names.iter().find(|name| name.as_str() == args.name) else {
-        let near = nearest(&args.name, names.iter().map(ServerName::as_str), 3);
+        let near = find_nearest_names(&args.name, names.iter().map(ServerName::as_str), 3);
         match near.as_slice() {
             [] => bail!("there is no server {:?}; see `codexec servers list`", args.name),
             near => bail!("there is no server {:?}; did you mean {}?", args.name, near.join(", ")),

@@ -44,7 +44,7 @@ fn the_default_is_the_current_directory() {
     home_dir.check("work", Some(&["."]), &["work"]);
     let files = files(&file::FilesSection::default(), &home_dir.host("work"));
     assert!(files.is_writable);
-    assert_eq!(files.judge(&home_dir.home.join("work/project")), Ok(()));
+    assert_eq!(files.check(&home_dir.home.join("work/project")), Ok(()));
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn entries_are_relative_to_home_or_the_current_directory() {
     };
     let files = files(&all, &home_dir.host("work"));
     assert!(!files.is_writable);
-    assert_eq!(files.judge(&home_dir.home.join("work")), Ok(()));
-    assert!(files.judge(&home_dir.home).is_err());
-    assert!(files.judge(&home_dir.home.join(".ssh")).is_err());
+    assert_eq!(files.check(&home_dir.home.join("work")), Ok(()));
+    assert!(files.check(&home_dir.home).is_err());
+    assert!(files.check(&home_dir.home.join(".ssh")).is_err());
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn a_home_in_a_system_directory_is_usable() {
     let forbidden = forbidden_paths(&host);
     assert!(!forbidden.contains(&PathBuf::from("/root")));
     assert!(forbidden.iter().any(|path| path.ends_with(".ssh")));
-    let files = Files { allowed: vec!["/root".into()], forbidden, is_writable: true };
-    assert_eq!(files.judge(Path::new("/root/project")), Ok(()));
-    assert!(files.judge(Path::new("/root")).is_err());
+    let files = WorkingDirPolicy { allowed: vec!["/root".into()], forbidden, is_writable: true };
+    assert_eq!(files.check(Path::new("/root/project")), Ok(()));
+    assert!(files.check(Path::new("/root")).is_err());
 }
 
 #[test]

@@ -182,15 +182,15 @@ fn a_single_execution_has_its_arguments_too() {
             ),
         ] {
             let args = vec!["--help".to_owned(), "it's $HOME".to_owned()];
-            let request = Request { args, ..request(language, code) };
+            let request = AdmissionRequest { args, ..request(language, code) };
             let admitted = policy(LIMITS).admit(request, &[]).expect("admitted");
             let mut run = workers.start(&admitted, Vec::new()).await.expect("a run");
             let mut out = String::new();
             loop {
                 match tokio::time::timeout(PATIENCE, run.next()).await.expect("an event") {
-                    Event::Output { text, .. } => out.push_str(&text),
-                    Event::Ended(_) => break,
-                    Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+                    RunEvent::Output { text, .. } => out.push_str(&text),
+                    RunEvent::Ended(_) => break,
+                    RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}
                 }
             }
             assert_eq!(out, "2:--help:it's $HOME\n", "{language:?}");

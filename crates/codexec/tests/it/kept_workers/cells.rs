@@ -1,6 +1,6 @@
 use std::os::unix::fs::MetadataExt as _;
 
-use codexec_types::FoundDir;
+use codexec_types::ResolvedDir;
 
 use super::*;
 
@@ -99,10 +99,14 @@ fn a_session_works_in_a_directory_of_the_users() {
         std::fs::write(path.join("mine"), "1").expect("written");
         let found = std::fs::metadata(&path).expect("there");
         let (device, inode, uid, gid) = (found.dev(), found.ino(), found.uid(), found.gid());
-        let files = Files { allowed: vec![path.clone()], is_writable: true, ..Files::default() };
+        let files = WorkingDirPolicy {
+            allowed: vec![path.clone()],
+            is_writable: true,
+            ..WorkingDirPolicy::default()
+        };
         let policy = Policy { files, ..policy(LIMITS) };
-        let working_dir = Some(FoundDir { path: path.clone(), device, inode, uid, gid });
-        let opening = Request { working_dir, ..request(PYTHON, "") };
+        let working_dir = Some(ResolvedDir { path: path.clone(), device, inode, uid, gid });
+        let opening = AdmissionRequest { working_dir, ..request(PYTHON, "") };
         let mut session = Session::with(workers, &policy, opening).await;
         let reply = session.send("open('one', 'w').write(open('mine').read())").await;
         assert!(matches!(reply.outcome, Outcome::Returned(_)), "{reply:?}");

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 /// The user's directories that an execution may work in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Files {
+pub struct WorkingDirPolicy {
     /// These directories and everything below them; real paths without symlinks.
     pub allowed: Vec<PathBuf>,
     /// Excludes these paths, and everything below or above them. Overrides `allowed`.
@@ -12,7 +12,7 @@ pub struct Files {
 
 /// A resolved directory. The directory that is mounted later must have the same device and inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundDir {
+pub struct ResolvedDir {
     /// The real path, without symlinks.
     pub path: PathBuf,
     pub device: u64,
@@ -24,7 +24,7 @@ pub struct FoundDir {
 /// The directory that an execution works in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkingDir {
-    pub found: FoundDir,
+    pub found: ResolvedDir,
     pub is_writable: bool,
 }
 
@@ -37,8 +37,8 @@ pub enum DirRefusal {
     NotAllowed(Vec<PathBuf>),
 }
 
-impl Files {
-    pub fn judge(&self, path: &Path) -> Result<(), DirRefusal> {
+impl WorkingDirPolicy {
+    pub fn check(&self, path: &Path) -> Result<(), DirRefusal> {
         let is_kin = |other: &&PathBuf| path.starts_with(other) || other.starts_with(path);
         if let Some(forbidden) = self.forbidden.iter().find(is_kin) {
             return Err(DirRefusal::Forbidden(forbidden.clone()));

@@ -3,12 +3,12 @@ use super::*;
 /// `ok`, `forbidden by ...` or `not allowed`.
 #[track_caller]
 fn check(path: &str, expected: &str) {
-    let files = Files {
+    let files = WorkingDirPolicy {
         allowed: vec!["/home/ann/work".into(), "/etc/app".into()],
         forbidden: vec!["/home/ann/work/.secret".into(), "/etc".into()],
         is_writable: true,
     };
-    let actual = match files.judge(Path::new(path)) {
+    let actual = match files.check(Path::new(path)) {
         Ok(()) => "ok".to_owned(),
         Err(DirRefusal::Forbidden(by)) => format!("forbidden by {}", by.display()),
         Err(DirRefusal::NotAllowed(allowed)) => {
@@ -51,12 +51,15 @@ fn allowed_inside_forbidden_stays_forbidden() {
 
 #[test]
 fn an_allowed_directory_itself_is_allowed() {
-    let files = Files { allowed: vec!["/srv".into()], ..Files::default() };
-    assert_eq!(files.judge(Path::new("/srv")), Ok(()));
-    assert_eq!(files.judge(Path::new("/")), Err(DirRefusal::NotAllowed(vec!["/srv".into()])));
+    let files = WorkingDirPolicy { allowed: vec!["/srv".into()], ..WorkingDirPolicy::default() };
+    assert_eq!(files.check(Path::new("/srv")), Ok(()));
+    assert_eq!(files.check(Path::new("/")), Err(DirRefusal::NotAllowed(vec!["/srv".into()])));
 }
 
 #[test]
 fn nothing_is_allowed_by_default() {
-    assert_eq!(Files::default().judge(Path::new("/srv")), Err(DirRefusal::NotAllowed(vec![])));
+    assert_eq!(
+        WorkingDirPolicy::default().check(Path::new("/srv")),
+        Err(DirRefusal::NotAllowed(vec![]))
+    );
 }

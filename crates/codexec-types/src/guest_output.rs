@@ -1,25 +1,25 @@
 use serde::{Deserialize, Serialize};
 
-use crate::Stream;
+use crate::OutputStream;
 
 /// A guest's output on both streams, in order, and which parts of it went to stderr.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
+pub struct GuestOutput {
     text: String,
     /// Byte ranges of the text, `[from, to)`, sorted and not adjacent.
     errors: Vec<(usize, usize)>,
 }
 
-impl Written {
+impl GuestOutput {
     /// Restores output that was stored.
-    pub fn new(text: String, errors: Vec<(usize, usize)>) -> Written {
-        Written { text, errors }
+    pub fn new(text: String, errors: Vec<(usize, usize)>) -> GuestOutput {
+        GuestOutput { text, errors }
     }
 
-    pub fn push(&mut self, stream: Stream, text: &str) {
+    pub fn push(&mut self, stream: OutputStream, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
-        if stream == Stream::Out || text.is_empty() {
+        if stream == OutputStream::Out || text.is_empty() {
             return;
         }
         match self.errors.last_mut() {
@@ -59,16 +59,16 @@ mod tests {
 
     #[test]
     fn the_streams_can_be_separated_again() {
-        let mut written = Written::default();
-        written.push(Stream::Err, "a");
-        written.push(Stream::Out, "1");
-        written.push(Stream::Err, "b");
-        written.push(Stream::Err, "c");
-        written.push(Stream::Out, "2");
+        let mut written = GuestOutput::default();
+        written.push(OutputStream::Err, "a");
+        written.push(OutputStream::Out, "1");
+        written.push(OutputStream::Err, "b");
+        written.push(OutputStream::Err, "c");
+        written.push(OutputStream::Out, "2");
         assert_eq!(written.text(), "a1bc2");
         assert_eq!(written.errors(), [(0, 1), (2, 4)]);
         assert_eq!((written.stdout().as_str(), written.stderr().as_str()), ("12", "abc"));
-        let kept = Written::new("xy".to_owned(), vec![(1, 9)]);
+        let kept = GuestOutput::new("xy".to_owned(), vec![(1, 9)]);
         assert_eq!((kept.stdout().as_str(), kept.stderr().as_str()), ("x", ""));
     }
 }
