@@ -40,8 +40,8 @@ fn run(args: &[&str]) -> Result<()> {
     let workspace = Workspace::read()?;
     match args {
         ["check"] => test::check(&workspace),
-        ["test"] => test::all(&workspace),
-        ["test", filter] => test::filtered(&workspace, filter),
+        ["test"] => test::run_all(&workspace),
+        ["test", filter] => test::run_filtered(&workspace, filter),
         ["tidy"] => tidy::run(&workspace),
         ["suite", options @ ..] => suite::run(&workspace, options),
         ["world"] => {

@@ -30,7 +30,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     step("tidy", || tidy::run(workspace))
 }
 
-pub(crate) fn all(workspace: &Workspace) -> Result<()> {
+pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
     let world = step("world", || world::install(workspace))?;
     check(workspace)?;
     if workspace.has_benches() {
@@ -39,15 +39,15 @@ pub(crate) fn all(workspace: &Workspace) -> Result<()> {
         bench.args(smoke).env("CODEXEC_WORLD", &world);
         step("benches, each once", || run(&mut bench))?;
     }
-    tests(workspace, &world, None)
+    run_tests(workspace, &world, None)
 }
 
-pub(crate) fn filtered(workspace: &Workspace, filter: &str) -> Result<()> {
+pub(crate) fn run_filtered(workspace: &Workspace, filter: &str) -> Result<()> {
     let world = step("world", || world::install(workspace))?;
-    tests(workspace, &world, Some(filter))
+    run_tests(workspace, &world, Some(filter))
 }
 
-fn tests(workspace: &Workspace, world: &Path, filter: Option<&str>) -> Result<()> {
+fn run_tests(workspace: &Workspace, world: &Path, filter: Option<&str>) -> Result<()> {
     let root = &workspace.root;
     let built = step("build", || build(root))?;
     let as_current_user = || {

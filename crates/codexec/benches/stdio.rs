@@ -149,8 +149,7 @@ impl Bench {
         }
     }
 
-    /// Measures an upstream alone and behind codexec, alternating, so that other load on the machine
-    /// affects both.
+    /// Measures an upstream alone and behind codexec, alternating, so that other load affects both.
     fn calls(&mut self) {
         let home = tempfile::tempdir().expect("a directory");
         let script = home.path().join("echo.py");

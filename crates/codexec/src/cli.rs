@@ -103,7 +103,8 @@ pub(crate) struct ExecArgs {
     /// and javascript, which have no files
     #[arg(short, long, value_name = "DIR")]
     pub(crate) working_dir: Option<PathBuf>,
-    /// The tools that the code may call, for example github.* or time.get_current_time; "" denies all
+    /// The tools that the code may call, for example github.* or time.get_current_time; "" denies
+    /// all
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) allowed_tools: Option<Vec<String>>,
     /// The most tool calls that the code may make

@@ -97,8 +97,8 @@ impl Parts {
         })
     }
 
-    /// Lets code work in `dir`, which the user named on the command line. Forbidden directories stay
-    /// forbidden.
+    /// Lets code work in `dir`, which the user named on the command line. Forbidden directories
+    /// stay forbidden.
     pub(crate) fn allow_working_dir(&mut self, dir: Option<PathBuf>) {
         let Some(dir) = dir else { return };
         self.config.policy.files.allowed.push(dir.clone());

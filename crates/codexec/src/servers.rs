@@ -166,7 +166,7 @@ impl ServerSources {
         all
     }
 
-    /// Disables replaced seeds, unless the user enabled them: they would only run the same code again.
+    /// Disables replaced seeds, unless the user enabled them: they would run the same code again.
     fn leave_out_replaced(&self, all: &mut Parsed) {
         for found in all.servers.iter_mut().filter(|found| found.off.is_none()) {
             let name = &found.config.name;

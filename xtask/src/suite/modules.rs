@@ -87,7 +87,7 @@ pub(super) struct PythonInterpreter {
 }
 
 impl PythonInterpreter {
-    /// Finds the named interpreter, or the first one that includes its tests (Debian's has only a few).
+    /// Finds the named interpreter, or the first one that includes its tests (Debian's has few).
     pub(super) fn find(named: Option<&Path>) -> Result<PythonInterpreter> {
         let usual = ["python3", "/usr/local/bin/python3", "/usr/bin/python3"].map(Path::new);
         let candidates = named.map_or_else(|| usual.to_vec(), |named| vec![named]);
@@ -95,8 +95,8 @@ impl PythonInterpreter {
         let mut fit = found.filter(|found| found.all().is_ok_and(|all| all.len() >= MIN_FILES));
         fit.next().with_context(|| {
             format!(
-                "none of {candidates:?} has at least {MIN_FILES} files of its own tests; name another with \
-                 --interpreter"
+                "none of {candidates:?} has at least {MIN_FILES} files of its own tests; name \
+                 another with --interpreter"
             )
         })
     }

@@ -43,7 +43,7 @@ pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
     findings
 }
 
-/// Returns true if the line has a path that starts with `start`, not a longer path that contains it.
+/// Returns true if a path in the line starts with `start`; a longer path may contain it.
 fn has_path(line: &str, start: &str) -> bool {
     line.match_indices(start).any(|(at, _)| {
         let before = line.get(..at).and_then(|before| before.chars().next_back());

@@ -4,31 +4,31 @@ use super::*;
 
 #[test]
 fn an_allowed_edge_is_fine() {
-    edges("codexec-exec", &json!([used("codexec-sandbox"), used("tokio")]), &[]);
+    edges("codexec-exec", &json!([dependency("codexec-sandbox"), dependency("tokio")]), &[]);
 }
 
 #[test]
 fn a_forbidden_edge_is_found() {
     let finding = "crates/codexec-store/Cargo.toml: `codexec-store` may not use \
                    `codexec-gateway`, remove the dependency (allowed: codexec-types)";
-    edges("codexec-store", &json!([used("codexec-gateway")]), &[finding]);
-    edges("codexec-store", &json!([used_by_tests("codexec-gateway")]), &[finding]);
+    edges("codexec-store", &json!([dependency("codexec-gateway")]), &[finding]);
+    edges("codexec-store", &json!([dev_dependency("codexec-gateway")]), &[finding]);
 }
 
 #[test]
 fn the_binarys_tests_may_use_anything() {
-    edges("codexec", &json!([used_by_tests("rmcp")]), &[]);
+    edges("codexec", &json!([dev_dependency("rmcp")]), &[]);
     let finding = "crates/codexec/Cargo.toml: only codexec-gateway, codexec-server \
                    may use `rmcp`, go through that crate";
-    edges("codexec", &json!([used("rmcp")]), &[finding]);
+    edges("codexec", &json!([dependency("rmcp")]), &[finding]);
 }
 
 #[test]
 fn heavy_dependencies_have_owners() {
-    edges("codexec-js", &json!([used("oxc_parser"), used("rquickjs")]), &[]);
+    edges("codexec-js", &json!([dependency("oxc_parser"), dependency("rquickjs")]), &[]);
     let finding = "crates/codexec-exec/Cargo.toml: only codexec-js may use `oxc_parser`, \
                    go through that crate";
-    edges("codexec-exec", &json!([used("oxc_parser")]), &[finding]);
+    edges("codexec-exec", &json!([dependency("oxc_parser")]), &[finding]);
 }
 
 #[test]
@@ -95,11 +95,11 @@ fn edges(name: &str, dependencies: &Value, expected: &[&str]) {
     assert_eq!(crates::check(&json!({ "packages": [package] })), expected);
 }
 
-fn used(name: &str) -> Value {
+fn dependency(name: &str) -> Value {
     json!({"name": name, "kind": null})
 }
 
-fn used_by_tests(name: &str) -> Value {
+fn dev_dependency(name: &str) -> Value {
     json!({"name": name, "kind": "dev"})
 }
 

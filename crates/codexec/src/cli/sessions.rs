@@ -11,9 +11,9 @@ pub(crate) enum SessionsCommand {
     /// Work in a session of your own, cell by cell
     ///
     /// At a terminal, each line is a cell. A line that ends with : { ( [ , or \ (in bash also with
-    /// do or then) starts a longer cell, which an empty line ends. From a pipe, empty lines separate
-    /// cells; a cell continues if the next line is indented or starts with a closing bracket. The
-    /// session ends with the input. Ctrl-C stops the running cell.
+    /// do or then) starts a longer cell, which an empty line ends. From a pipe, empty lines
+    /// separate cells; a cell continues if the next line is indented or starts with a closing
+    /// bracket. The session ends with the input. Ctrl-C stops the running cell.
     Open(OpenArgs),
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
             if let Err(error) = app.records.store().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot open the store");
             }
-            // Tool lists first: clients ask for them first, and starting interpreters needs the cores.
+            // Tool lists before interpreters: clients need them first, and both need the cores.
             let _ = preload.await;
             if let Err(error) = app.workers.warm().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "no code can run here");

@@ -17,8 +17,8 @@ pub(super) fn check_state_dir(home: &Path) -> anyhow::Result<()> {
             bail!("{shown} belongs to user {owner}; set CODEXEC_HOME to a directory of yours")
         }
         Some(Exposure::Open(mode)) => bail!(
-            "{shown} can be written by others (mode {mode:o}), who could make codexec run anything; \
-             check its contents, then run `chmod 700 {shown}`"
+            "{shown} can be written by others (mode {mode:o}), who could make codexec run \
+             anything; check its contents, then run `chmod 700 {shown}`"
         ),
     }
 }

@@ -7,11 +7,11 @@ pub(super) fn page() -> String {
         "# Settings of the systems that codexec replaces\n\n\
          `codexec migrate --list` prints this page. `codexec migrate --from <system>` prints your \
          settings of one system as a `config.toml`.\n\n\
-         `config.toml` wins over variables, and variables win over a system's own file. If two rows \
-         set the same setting, the upper row wins. A value out of range is an error that names the \
-         setting. Variables marked \"with its toolset\", and the files, count only if you chose the \
-         system's toolset. With `discovery.enabled = false` or `CODEXEC_DISCOVER=0` the files do not \
-         count. A project's file, `./.code-executor.json`, comes last and may only set \
+         `config.toml` wins over variables, and variables win over a system's own file. If two \
+         rows set the same setting, the upper row wins. A value out of range is an error that \
+         names the setting. Variables marked \"with its toolset\", and the files, count only if you \
+         chose the system's toolset. With `discovery.enabled = false` or `CODEXEC_DISCOVER=0` the \
+         files do not count. A project's file, `./.code-executor.json`, comes last and may only set \
          `security.defaultTimeoutMs`, `security.allowedTools` and `executors.*.enabled`.\n",
     );
     for (system, title) in SYSTEMS {

@@ -17,8 +17,8 @@ const NO_REGISTRY: SettingMeaning =
 const NO_TELEMETRY: SettingMeaning = Ignored("codexec sends no telemetry");
 const NO_UPDATE: SettingMeaning = Ignored("codexec does not check for updates");
 const NO_SCAN: SettingMeaning = Ignored(
-    "codexec compares tool definitions with those you approved (`gateway.trust`), and masks secrets \
-     in stored data",
+    "codexec compares tool definitions with those you approved (`gateway.trust`), and masks \
+     secrets in stored data",
 );
 const NO_USERS: SettingMeaning = Ignored("codexec serves only the user who starts it");
 const ONE_WAY: SettingMeaning =
