@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::allowance::Allowance;
 use crate::discovery::{DiscoveryContext, DiscoveryRules, SearchWords};
 use crate::outer_execution::SessionScope;
-use crate::sessions::{Recorded, Replay};
+use crate::sessions::{RecordedCell, Replay};
 use crate::{App, Client, own};
 
 /// Maximum bytes of a call's arguments in its record.
@@ -34,7 +34,7 @@ pub(crate) struct Answers<'a> {
     gateway: Gateway,
     replayed: Option<Arc<Replay>>,
     calls: AtomicU32,
-    recorded: Mutex<Option<Recorded>>,
+    recorded: Mutex<Option<RecordedCell>>,
     /// Serializes the own functions that run no code.
     own_function_lock: Semaphore,
     allowance: Arc<Allowance>,
@@ -52,7 +52,7 @@ impl<'a> Answers<'a> {
         let is_in_session = matches!(client.scope(), Some(SessionScope::Session(_)));
         let recorded = is_in_session.then(|| {
             let (code, input) = (admitted.code().to_owned(), admitted.input().clone());
-            Recorded::new(code, input, admitted.args().to_vec())
+            RecordedCell::new(code, input, admitted.args().to_vec())
         });
         Answers {
             app,
@@ -85,7 +85,7 @@ impl<'a> Answers<'a> {
     }
 
     /// Returns the cell for replay, if it succeeded.
-    pub(crate) fn take_recorded_cell(&self, outcome: &Outcome) -> Option<Recorded> {
+    pub(crate) fn take_recorded_cell(&self, outcome: &Outcome) -> Option<RecordedCell> {
         match outcome {
             Outcome::Returned(_) => self.cell().take(),
             Outcome::Threw(_)
@@ -228,7 +228,7 @@ impl<'a> Answers<'a> {
             ));
         };
         drop(args);
-        let done = self.app.own(name, values, self.client).await;
+        let done = self.app.call_own_function(name, values, self.client).await;
         drop(guard);
         match done {
             Ok(owned) => self.gateway.write_json(owned.value).await.map_err(about),
@@ -237,10 +237,10 @@ impl<'a> Answers<'a> {
     }
 
     fn is_recorded(&self) -> bool {
-        self.cell().as_ref().is_some_and(Recorded::has_room)
+        self.cell().as_ref().is_some_and(RecordedCell::has_room)
     }
 
-    fn cell(&self) -> std::sync::MutexGuard<'_, Option<Recorded>> {
+    fn cell(&self) -> std::sync::MutexGuard<'_, Option<RecordedCell>> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,29 +1,29 @@
 /// How many characters of a text an agent gets. All toolsets share one budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct TextBudget {
     pub chars: usize,
     pub head: usize,
     pub tail: usize,
 }
 
-impl Budget {
-    pub const DEFAULT: Budget = Budget { chars: 10_000, head: 4_000, tail: 4_000 };
+impl TextBudget {
+    pub const DEFAULT: TextBudget = TextBudget { chars: 10_000, head: 4_000, tail: 4_000 };
 
     /// Returns half of the budget, for two texts that share it.
     #[must_use]
-    pub fn halved(self) -> Budget {
-        Budget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
+    pub fn halved(self) -> TextBudget {
+        TextBudget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
     }
 
     /// Returns the budget that is left after a text of this length.
     #[must_use]
-    pub fn without(self, chars: usize) -> Budget {
+    pub fn without(self, chars: usize) -> TextBudget {
         let half = chars.div_ceil(2);
         let chars = self.chars.saturating_sub(chars);
         // The settings may have made one end much longer than the other.
         let head = self.head.saturating_sub(half).min(chars);
         let tail = self.tail.saturating_sub(half).min(chars - head);
-        Budget { chars, head, tail }
+        TextBudget { chars, head, tail }
     }
 
     /// Returns the two ends of a text that does not fit, and the number of characters between them.

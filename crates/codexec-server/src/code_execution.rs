@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use self::arguments::{CodeExecutionArguments, CodeSource};
 use self::refusal::CodeRefusal;
 use self::script_files::ScriptFile;
-use crate::{App, Budget, Client, Execution, Wanted};
+use crate::{App, Client, ExecutionRequest, FinishedExecution, TextBudget};
 
 /// The result of `code_execution`.
 pub struct CodeExecution {
@@ -24,12 +24,12 @@ pub struct CodeExecution {
     /// The code's output.
     pub output: String,
     pub images: Vec<Image>,
-    pub came: Came,
+    pub came: CodeExecutionStatus,
 }
 
 /// How a `code_execution` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum CodeExecutionStatus {
     /// The code ran to its end.
     Fine,
     /// The code failed, or could not be parsed: that is a result, too.
@@ -53,7 +53,7 @@ const MAX_NAMES: usize = 1_000;
 impl App {
     /// Runs code or a script. Never fails: an error is an answer of the same shape.
     pub async fn code_execution(&self, args: Map<String, Value>, client: &Client) -> CodeExecution {
-        let budget = (!client.takes_all).then_some(Budget::DEFAULT);
+        let budget = (!client.takes_all).then_some(TextBudget::DEFAULT);
         match self.run_code_execution(args, client).await {
             Ok(execution) => answer::from_execution(&execution, budget),
             Err(refused) => {
@@ -88,14 +88,15 @@ impl App {
         &self,
         args: Map<String, Value>,
         client: &Client,
-    ) -> Result<Execution, CodeRefusal> {
+    ) -> Result<FinishedExecution, CodeRefusal> {
         if !self.seeds.proxy.is_enabled {
             return Err(CodeRefusal::disabled());
         }
         let policy = self.in_force.policy();
         let CodeExecutionArguments { source, language, input, asked } =
             CodeExecutionArguments::read(args, &self.seeds.proxy, &policy)?;
-        let mut wanted = Wanted::new(language.unwrap_or(Language::JavaScript), String::new());
+        let mut wanted =
+            ExecutionRequest::new(language.unwrap_or(Language::JavaScript), String::new());
         (wanted.input, wanted.asked) = (input, asked);
         match source {
             CodeSource::Code(code) => wanted.code = code,
@@ -114,9 +115,9 @@ impl App {
         &self,
         name: &str,
         asked: Option<Language>,
-        wanted: Wanted,
+        wanted: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, CodeRefusal> {
+    ) -> Result<FinishedExecution, CodeRefusal> {
         match self.scripts.get(name, None).await {
             Ok(script) => check_language(name, script.meta.language, asked)?,
             Err(ScriptError::NotFound { .. }) => {

@@ -20,24 +20,24 @@ use crate::audit::AuditWriter;
 use crate::discovery::{self, DiscoveryRateLimit, DiscoveryRules};
 use crate::execution_packages::ExecutionPackages;
 use crate::outer_execution::{OuterExecution, SessionScope, restrict_to_outer};
-use crate::sessions::{Session, SessionLease};
+use crate::sessions::{OpenSession, SessionLease};
 use crate::{
-    Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
-    Sessions, Wanted,
+    Client, ExecuteError, ExecutionRequest, Images, LiveSettings, OpenSessions, Records, Seeds,
+    SessionError, SessionSettings, TextBudget,
 };
 
 /// The parts of the server. One per process.
 pub struct App {
-    pub in_force: InForce,
+    pub in_force: LiveSettings,
     pub workers: Workers,
     pub gateway: Gateway,
     pub records: Arc<Records>,
-    pub sessions: Sessions,
+    pub sessions: OpenSessions,
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
     /// How much of a long text an agent gets.
-    pub budget: Budget,
+    pub budget: TextBudget,
     /// Counts each client's discovery requests, where they are rate limited.
     pub(crate) discovery_limit: DiscoveryRateLimit,
     pub(crate) audit_writer: AuditWriter,
@@ -47,7 +47,7 @@ pub struct App {
 
 /// A finished execution.
 #[derive(Clone, Debug)]
-pub struct Execution {
+pub struct FinishedExecution {
     pub id: ExecutionId,
     pub language: Language,
     pub session: Option<SessionId>,
@@ -109,9 +109,9 @@ impl App {
     ) -> App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
         let records = Arc::new(records);
-        let sessions = Sessions::new(sessions, Arc::clone(&records));
+        let sessions = OpenSessions::new(sessions, Arc::clone(&records));
         App {
-            in_force: InForce::new(policy),
+            in_force: LiveSettings::new(policy),
             packages: Packages::new(&workers),
             workers,
             gateway,
@@ -119,7 +119,7 @@ impl App {
             sessions,
             scripts,
             seeds: Seeds::default(),
-            budget: Budget::DEFAULT,
+            budget: TextBudget::DEFAULT,
             discovery_limit: DiscoveryRateLimit::default(),
             audit_writer: AuditWriter::default(),
             stopping,
@@ -132,7 +132,7 @@ impl App {
         self
     }
 
-    pub fn with_budget(mut self, budget: Budget) -> App {
+    pub fn with_budget(mut self, budget: TextBudget) -> App {
         self.budget = budget;
         self
     }
@@ -165,9 +165,9 @@ impl App {
     #[tracing::instrument(skip_all, fields(language = %wanted.language))]
     pub async fn execute(
         &self,
-        mut wanted: Wanted,
+        mut wanted: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, ExecuteError> {
+    ) -> Result<FinishedExecution, ExecuteError> {
         let _counted = self.executions.token();
         // First of all, so that a busy server refuses at once.
         let place = match &wanted.session {
@@ -224,7 +224,7 @@ impl App {
         let (outcome, limits) = (driven?, admitted.limits());
         let language = admitted.language();
         let RunResults { output, images, changes, limits_met, usage, session_ended, .. } = results;
-        Ok(Execution {
+        Ok(FinishedExecution {
             id,
             language,
             session,
@@ -243,7 +243,7 @@ impl App {
     /// Checks a request against the policy.
     async fn admit(
         &self,
-        mut wanted: Wanted,
+        mut wanted: ExecutionRequest,
         discovery: Option<&DiscoveryRules>,
         client: &Client,
     ) -> Result<Admitted, ExecuteError> {
@@ -459,7 +459,7 @@ async fn stop_and_wait(
 
 /// Fails if the session itself is waiting for the calling code, which would be a deadlock.
 async fn lease_session(
-    session: &Arc<Session>,
+    session: &Arc<OpenSession>,
     client: &Client,
 ) -> Result<SessionLease, SessionError> {
     if client.outer.as_ref().is_some_and(|outer| outer.sessions.contains(&session.id)) {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use codexec_types::{AdmissionRequest, Json, Language, Policy, RequestedLimits, WorkingDirPolicy};
 
 use crate::discovery::DiscoveryRules;
-use crate::sessions::{Replay, Session};
+use crate::sessions::{OpenSession, Replay};
 use crate::working_dir::{DirError, resolve_dir};
 
 /// A request to run code, as an edge has parsed it. Nothing in it has been checked or looked up.
 #[derive(Clone)]
-pub struct Wanted {
+pub struct ExecutionRequest {
     pub language: Language,
     pub code: String,
     pub input: Json,
@@ -25,17 +25,17 @@ pub struct Wanted {
     /// The directories that this toolset allows, instead of the policy's.
     pub(crate) files: Option<WorkingDirPolicy>,
     /// The session to run in, or `None` for a worker of its own.
-    pub(crate) session: Option<Arc<Session>>,
+    pub(crate) session: Option<Arc<OpenSession>>,
     /// The name and version of the saved script that this is.
     pub(crate) script: Option<(String, u32)>,
     /// Recorded answers, for a cell that is replayed.
     pub(crate) replayed: Option<Arc<Replay>>,
 }
 
-impl Wanted {
+impl ExecutionRequest {
     /// Creates a request for a worker of its own.
-    pub fn new(language: Language, code: String) -> Wanted {
-        Wanted {
+    pub fn new(language: Language, code: String) -> ExecutionRequest {
+        ExecutionRequest {
             language,
             code,
             input: Json::null(),
@@ -64,7 +64,7 @@ impl Wanted {
         self,
         files: &WorkingDirPolicy,
     ) -> Result<AdmissionRequest, DirError> {
-        let Wanted { language, code, input, args, working_dir, asked, .. } = self;
+        let ExecutionRequest { language, code, input, args, working_dir, asked, .. } = self;
         let working_dir = match working_dir {
             Some(path) => Some(resolve_dir(path, files).await?),
             None => None,

@@ -32,21 +32,22 @@ mod toolset;
 mod toon;
 mod working_dir;
 
-pub use budget::Budget;
+pub use budget::TextBudget;
 pub use client::Client;
-pub use code_execution::{Came, CodeExecution, NamedScript};
+pub use code_execution::{CodeExecution, CodeExecutionStatus, NamedScript};
 pub use error::ExecuteError;
-pub use execute::{App, Execution, Progress};
-pub use execution_request::Wanted;
+pub use execute::{App, FinishedExecution, Progress};
+pub use execution_request::ExecutionRequest;
 pub use images::Images;
-pub use live_settings::InForce;
+pub use live_settings::LiveSettings;
 pub use records::Records;
-pub use reply::{Reply, explanation, failure, reply};
+pub use reply::{ToolReply, explain_outcome, render_failure, render_reply};
 pub use seeds::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
 pub use sessions::{
-    Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions,
+    ClosedSession, OpenSession, OpenSessions, RecordedCell, SessionError, SessionInfo,
+    SessionSettings,
 };
 pub use snapshots::SnapshotError;
-pub use tool_text::tool_text;
-pub use toolset::{NoToolset, Toolset, Toolsets};
+pub use tool_text::render_tool;
+pub use toolset::{InvalidToolset, Toolset, Toolsets};
 pub use working_dir::DirError;

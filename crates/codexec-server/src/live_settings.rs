@@ -3,15 +3,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use codexec_types::{Policy, ToolFilter};
 
 /// The current policy and the state of the server files, which may change while the server runs.
-pub struct InForce {
+pub struct LiveSettings {
     policy: Mutex<Arc<Policy>>,
     problems: Mutex<Vec<String>>,
     waiting: Mutex<Vec<String>>,
 }
 
-impl InForce {
-    pub fn new(policy: Policy) -> InForce {
-        InForce {
+impl LiveSettings {
+    pub fn new(policy: Policy) -> LiveSettings {
+        LiveSettings {
             policy: Mutex::new(Arc::new(policy)),
             problems: Mutex::default(),
             waiting: Mutex::default(),
@@ -39,18 +39,18 @@ impl InForce {
     }
 
     /// Returns the names of servers that are waiting for the user's approval.
-    pub fn waiting(&self) -> Vec<String> {
+    pub fn pending_servers(&self) -> Vec<String> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn set_waiting(&self, names: Vec<String>) {
+    pub fn set_pending_servers(&self, names: Vec<String>) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Returns the same as one line for an agent, if there are any.
     pub(crate) fn waiting_note(&self) -> Option<String> {
         const NAMED: usize = 3;
-        let names = self.waiting();
+        let names = self.pending_servers();
         let more = if names.len() > NAMED { ", .." } else { "" };
         let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| {

@@ -33,7 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::direct::{KnownList, ListChanges};
 use self::pending_call::{ParkedCalls, PendingCall};
-use crate::{App, Reply, Toolset, Toolsets, own};
+use crate::{App, ToolReply, Toolset, Toolsets, own};
 
 /// The toolsets' own tools never change while the server runs.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -42,7 +42,7 @@ const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 
 /// The connection of one client.
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     app: Arc<App>,
     started: Instant,
     toolsets: Toolsets,
@@ -68,7 +68,7 @@ pub async fn serve_stdio(
         stopped.stop_executions();
     });
     let transport = stdio::ClientPipe::open(disconnected.clone());
-    let server = Server {
+    let server = McpServer {
         app,
         started: Instant::now(),
         toolsets,
@@ -90,7 +90,7 @@ pub async fn serve_stdio(
 }
 
 /// Returns how many tools an agent sees, and how many characters of JSON they take.
-pub fn listed_tools() -> (usize, usize) {
+pub fn measure_tool_list() -> (usize, usize) {
     let tools = tool::compact();
     let listed = serde_json::to_string(&tools).unwrap_or_default();
     (tools.len(), listed.chars().count())
@@ -104,7 +104,7 @@ pub enum ServeError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-impl Server {
+impl McpServer {
     /// Returns the tools that do not depend on scripts or upstreams.
     fn own_tools(&self) -> Vec<Tool> {
         let mut own: Vec<Tool> = Vec::new();
@@ -130,7 +130,7 @@ impl Server {
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<PendingCall, Reply>, ErrorData> {
+    ) -> Result<Result<PendingCall, ToolReply>, ErrorData> {
         for set in self.toolsets.iter() {
             match (set, name) {
                 (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
@@ -190,7 +190,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().build();
@@ -296,7 +296,7 @@ impl ServerHandler for Server {
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
-                let mut result = tool_result(Reply::error(message));
+                let mut result = tool_result(ToolReply::error(message));
                 // A missing `resultType` means the same in every protocol version; the SDK does not
                 // set it here.
                 result.result_type = None;
@@ -349,7 +349,7 @@ impl ServerHandler for Server {
 }
 
 /// Returns content only: the leading clients drop it when there is structured content as well.
-fn tool_result(reply: Reply) -> CallToolResult {
+fn tool_result(reply: ToolReply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));

@@ -15,13 +15,13 @@ use std::pin::Pin;
 use codexec_types::Image;
 use serde_json::{Map, Value};
 
-pub use self::error::OwnError;
+pub use self::error::OwnFunctionError;
 pub(crate) use self::shape::exit_code;
 use crate::fields::Fields;
-use crate::{App, Budget, Client, Execution};
+use crate::{App, Client, FinishedExecution, TextBudget};
 
 /// The result of an own function.
-pub struct Owned {
+pub struct OwnFunctionResult {
     /// In the shape of the toolset `codexec`.
     pub value: Value,
     pub images: Vec<Image>,
@@ -29,7 +29,8 @@ pub struct Owned {
     pub is_failure: bool,
 }
 
-type OwnFuture<'a> = Pin<Box<dyn Future<Output = Result<Owned, OwnError>> + Send + 'a>>;
+type OwnFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<OwnFunctionResult, OwnFunctionError>> + Send + 'a>>;
 
 /// The functions that clients see as tools, in this order.
 pub const TOOLS: [&str; 15] = [
@@ -75,7 +76,7 @@ pub(crate) const RUN_CODE: [&str; 8] = [
 impl App {
     /// Calls one of codexec's own functions. Boxed, because the code that it runs may call it
     /// again.
-    pub fn own<'a>(
+    pub fn call_own_function<'a>(
         &'a self,
         name: &'a str,
         args: Map<String, Value>,
@@ -114,9 +115,9 @@ impl App {
                 "delete_script" => self.delete_script(fields, client).await?,
                 "search_execution_logs" => self.search_execution_logs(fields, client).await?,
                 "get_execution_log" => self.get_execution_log(fields, client).await?,
-                other => return Err(OwnError::unknown(other)),
+                other => return Err(OwnFunctionError::unknown(other)),
             };
-            Ok(Owned { value, images: Vec::new(), is_failure: false })
+            Ok(OwnFunctionResult { value, images: Vec::new(), is_failure: false })
         })
     }
 }
@@ -125,11 +126,11 @@ impl App {
     /// Formats an execution as the result of an own function.
     fn render_execution(
         &self,
-        execution: &Execution,
+        execution: &FinishedExecution,
         client: &Client,
-        shape: fn(&Execution, Option<Budget>) -> Value,
-    ) -> Owned {
-        Owned {
+        shape: fn(&FinishedExecution, Option<TextBudget>) -> Value,
+    ) -> OwnFunctionResult {
+        OwnFunctionResult {
             value: shape(execution, self.budget_of(client)),
             images: execution.images.shown.clone(),
             is_failure: execution.outcome.code().is_some(),
@@ -137,7 +138,7 @@ impl App {
     }
 
     /// Returns the budget for agents. Code and people get texts in full.
-    fn budget_of(&self, client: &Client) -> Option<Budget> {
+    fn budget_of(&self, client: &Client) -> Option<TextBudget> {
         (client.outer.is_none() && !client.takes_all).then_some(self.budget)
     }
 }

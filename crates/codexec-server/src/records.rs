@@ -33,7 +33,7 @@ impl Records {
         Records { home, durability, retention, store: OnceCell::new() }
     }
 
-    pub fn kept(mut self, durability: Durability, retention: Retention) -> Records {
+    pub fn with_retention(mut self, durability: Durability, retention: Retention) -> Records {
         (self.durability, self.retention) = (durability, retention);
         self
     }

@@ -7,34 +7,34 @@ use std::fmt::Write as _;
 
 use codexec_types::Image;
 
-use crate::{Budget, ExecuteError, Execution};
+use crate::{ExecuteError, FinishedExecution, TextBudget};
 
-pub use ending::explanation;
+pub use ending::explain_outcome;
 pub(crate) use notes::render as render_notes;
 
 /// A text and images for the agent. A guest's failure is a reply, so that the agent can read and
 /// fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reply {
+pub struct ToolReply {
     pub text: String,
     /// Shown after the text.
     pub images: Vec<Image>,
     pub is_error: bool,
 }
 
-impl Reply {
-    pub(crate) fn success(text: String) -> Reply {
-        Reply { text, images: Vec::new(), is_error: false }
+impl ToolReply {
+    pub(crate) fn success(text: String) -> ToolReply {
+        ToolReply { text, images: Vec::new(), is_error: false }
     }
 
-    pub(crate) fn error(text: String) -> Reply {
-        Reply { text, images: Vec::new(), is_error: true }
+    pub(crate) fn error(text: String) -> ToolReply {
+        ToolReply { text, images: Vec::new(), is_error: true }
     }
 }
 
 /// Formats an execution: the value alone if there is nothing else; otherwise output, value and
 /// notes under headings.
-pub fn reply(execution: &Execution, budget: Budget) -> Reply {
+pub fn render_reply(execution: &FinishedExecution, budget: TextBudget) -> ToolReply {
     let whole_hint = format!("the whole is the resource {}", resource_uri(execution));
     let notes = notes::render(execution);
     let budget = budget.without(notes.chars().count());
@@ -50,7 +50,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
         }
         // The error code comes first, however long the text is.
         Some(code) => {
-            let problem = format!("{code}: {}", explanation(execution));
+            let problem = format!("{code}: {}", explain_outcome(execution));
             match execution.output.text().trim_end_matches('\n') {
                 "" => budget.cut(&problem, &whole_hint),
                 output => {
@@ -73,7 +73,7 @@ pub fn reply(execution: &Execution, budget: Budget) -> Reply {
         (body, notes) => format!("{body}\n{notes}"),
     };
     let is_error = execution.outcome.code().is_some();
-    Reply { text, images: execution.images.shown.clone(), is_error }
+    ToolReply { text, images: execution.images.shown.clone(), is_error }
 }
 
 /// Joins the complete output, and the value if there is one.
@@ -92,18 +92,18 @@ fn join_output_and_value(output: &str, value: Option<&str>) -> Option<String> {
 }
 
 /// Formats the error of an execution that did not take place, with its causes.
-pub fn failure(error: &ExecuteError) -> Reply {
+pub fn render_failure(error: &ExecuteError) -> ToolReply {
     let mut text = format!("{}: {error}", error.code());
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
         let _ = write!(text, ": {source}");
         cause = source.source();
     }
-    Reply::error(text)
+    ToolReply::error(text)
 }
 
 /// Returns the URI of the resource with the complete output and value.
-pub(crate) fn resource_uri(execution: &Execution) -> String {
+pub(crate) fn resource_uri(execution: &FinishedExecution) -> String {
     format!("codexec://executions/{}", execution.id)
 }
 

@@ -18,10 +18,10 @@ use codexec_types::{Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::access::Opener;
-pub use self::recording::Recorded;
+pub use self::recording::RecordedCell;
 pub(crate) use self::recording::{MAX_RECORD_BYTES, Replay};
 pub(crate) use self::session::SessionLease;
-pub use self::session::{Session, SessionInfo};
+pub use self::session::{OpenSession, SessionInfo};
 use crate::outer_execution::SessionScope;
 use crate::{Client, Records};
 
@@ -49,14 +49,14 @@ impl Default for SessionSettings {
 
 /// The table of open sessions. Cheap to clone.
 #[derive(Clone)]
-pub struct Sessions(Arc<SessionTable>);
+pub struct OpenSessions(Arc<SessionTable>);
 
 struct SessionTable {
     settings: SessionSettings,
     records: Arc<Records>,
     permits: Arc<Semaphore>,
     code_permits: Arc<Semaphore>,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct SessionPermit {
 
 /// The totals of a closed session.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct ClosedSession {
     pub duration: Duration,
     pub executions: u32,
 }
@@ -133,9 +133,9 @@ impl SessionError {
     }
 }
 
-impl Sessions {
-    pub fn new(settings: SessionSettings, records: Arc<Records>) -> Sessions {
-        Sessions(Arc::new(SessionTable {
+impl OpenSessions {
+    pub fn new(settings: SessionSettings, records: Arc<Records>) -> OpenSessions {
+        OpenSessions(Arc::new(SessionTable {
             settings,
             records,
             permits: Arc::new(Semaphore::new(settings.max)),
@@ -164,8 +164,8 @@ impl Sessions {
     }
 
     /// Adds a session to the table. From here on it can be found, and ends when it is idle.
-    pub(crate) fn add(&self, new_session: NewSession, run: Run) -> Arc<Session> {
-        let session = Arc::new(Session::new(new_session, run));
+    pub(crate) fn add(&self, new_session: NewSession, run: Run) -> Arc<OpenSession> {
+        let session = Arc::new(OpenSession::new(new_session, run));
         lock(&self.0.open).insert(session.id.clone(), Arc::clone(&session));
         let watcher =
             end_when_due(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
@@ -174,7 +174,11 @@ impl Sessions {
     }
 
     /// Finds an open session by its id, or by its name if it has one.
-    pub(crate) fn find(&self, handle: &str, client: &Client) -> Result<Arc<Session>, SessionError> {
+    pub(crate) fn find(
+        &self,
+        handle: &str,
+        client: &Client,
+    ) -> Result<Arc<OpenSession>, SessionError> {
         if let Some(found) = self.find_open(handle, client) {
             return Ok(found);
         }
@@ -198,7 +202,7 @@ impl Sessions {
     }
 
     /// Returns the open session with this id or name.
-    pub(crate) fn find_open(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
+    pub(crate) fn find_open(&self, handle: &str, client: &Client) -> Option<Arc<OpenSession>> {
         let open = lock(&self.0.open);
         let named = match SessionId::parse(handle) {
             Some(id) => open.get(&id).filter(|session| session.is_accessible_to(client)),
@@ -214,7 +218,7 @@ impl Sessions {
 
     /// Lists the sessions that this client, or its code, may use; the oldest first.
     pub(crate) fn list(&self, client: &Client) -> Vec<SessionInfo> {
-        let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
+        let open: Vec<Arc<OpenSession>> = lock(&self.0.open).values().cloned().collect();
         let mut list: Vec<SessionInfo> = open
             .iter()
             .filter(|session| session.is_accessible_to(client))
@@ -230,7 +234,11 @@ impl Sessions {
     }
 
     /// Ends a session and the execution that runs in it. Returns `None` if it has ended already.
-    pub(crate) async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
+    pub(crate) async fn end(
+        &self,
+        session: &Arc<OpenSession>,
+        reason: &'static str,
+    ) -> Option<ClosedSession> {
         self.0.end(session, reason).await
     }
 
@@ -247,13 +255,13 @@ impl Sessions {
     }
 
     pub(crate) async fn end_all(&self, reason: &'static str) {
-        let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
+        let open: Vec<Arc<OpenSession>> = lock(&self.0.open).values().cloned().collect();
         futures::future::join_all(open.iter().map(|session| self.0.end(session, reason))).await;
     }
 }
 
 impl SessionTable {
-    async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
+    async fn end(&self, session: &Arc<OpenSession>, reason: &'static str) -> Option<ClosedSession> {
         lock(&self.open).remove(&session.id)?;
         let reason = session.end_reason().unwrap_or(reason);
         {
@@ -273,7 +281,7 @@ impl SessionTable {
         Some(closed)
     }
 
-    fn opened_by(&self, scope: &SessionScope) -> Vec<Arc<Session>> {
+    fn opened_by(&self, scope: &SessionScope) -> Vec<Arc<OpenSession>> {
         let open = lock(&self.open);
         open.values().filter(|session| session.opener.ends_with(scope)).cloned().collect()
     }
@@ -292,7 +300,7 @@ impl SessionTable {
 }
 
 /// Ends a session that is idle or whose worker has ended. Returns when the session is closed.
-async fn end_when_due(table: Weak<SessionTable>, session: Arc<Session>, idle: Duration) {
+async fn end_when_due(table: Weak<SessionTable>, session: Arc<OpenSession>, idle: Duration) {
     let reason = tokio::select! {
         () = session.closing().cancelled() => return,
         reason = session.wait_until_due(idle) => reason,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use codexec_types::{Grant, Language, Principal};
 use serde::{Deserialize, Serialize};
 
-use crate::Recorded;
+use crate::RecordedCell;
 
 /// Maximum length of a file that is read.
 const MAX_BYTES: u64 = 96 << 20;
@@ -28,7 +28,7 @@ pub(crate) struct Snapshot {
     pub(crate) language: Language,
     /// The time of creation.
     pub(crate) at: String,
-    pub(crate) cells: Vec<Recorded>,
+    pub(crate) cells: Vec<RecordedCell>,
 }
 
 /// The folder of snapshots.

@@ -1,7 +1,7 @@
 use codexec_gateway::ToolInfo;
 
 /// Formats a tool for an agent or a person, with the requested details, in few lines.
-pub fn tool_text(tool: &ToolInfo) -> String {
+pub fn render_tool(tool: &ToolInfo) -> String {
     let mut text = match &tool.signature {
         // A name that is not an identifier is quoted.
         Some(signature) if signature.starts_with('"') => {

@@ -24,7 +24,7 @@ pub struct Toolsets(Vec<Toolset>);
 
 /// The reason why a list of toolsets is invalid.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoToolset {
+pub enum InvalidToolset {
     #[error("there is no toolset {0:?}; there are {all}", all = join_names())]
     Unknown(String),
     #[error("no toolset is named; there are {all}", all = join_names())]
@@ -56,19 +56,19 @@ impl Toolset {
 
 impl Toolsets {
     /// Parses names in any order; a name may be a comma-separated list.
-    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets, NoToolset> {
+    pub fn parse<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Toolsets, InvalidToolset> {
         let mut wanted = Vec::new();
         for name in names.into_iter().flat_map(|name| name.split(',')).map(str::trim) {
             let found = Toolset::ALL.into_iter().find(|set| set.name() == name);
             match found {
                 Some(set) => wanted.push(set),
                 None if name.is_empty() => {}
-                None => return Err(NoToolset::Unknown(name.chars().take(100).collect())),
+                None => return Err(InvalidToolset::Unknown(name.chars().take(100).collect())),
             }
         }
         let chosen: Vec<Toolset> =
             Toolset::ALL.into_iter().filter(|set| wanted.contains(set)).collect();
-        if chosen.is_empty() { Err(NoToolset::Nothing) } else { Ok(Toolsets(chosen)) }
+        if chosen.is_empty() { Err(InvalidToolset::Nothing) } else { Ok(Toolsets(chosen)) }
     }
 
     pub fn has(&self, set: Toolset) -> bool {
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(Toolsets::parse(["direct", "compact"]), both);
         assert_eq!(Toolsets::parse(["direct, compact,direct"]), both);
         assert_eq!(Toolsets::parse(["compact"]), Ok(Toolsets::default()));
-        assert_eq!(Toolsets::parse([""]), Err(NoToolset::Nothing));
+        assert_eq!(Toolsets::parse([""]), Err(InvalidToolset::Nothing));
         let unknown = Toolsets::parse(["compact,dircet"]).expect_err("unknown");
         let sentence = "there is no toolset \"dircet\"; there are codexec, code-executor, \
                         code-execution-mode, mcpproxy, compact, direct";

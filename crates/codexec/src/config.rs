@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use codexec_exec::{Python, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
-use codexec_server::{Budget, Seeds, SessionSettings};
+use codexec_server::{Seeds, SessionSettings, TextBudget};
 use codexec_types::{
     Grant, Grants, GuestPaths, InvalidPattern, Language, Policy, ServerName, ToolFilter,
     ToolPattern,
@@ -52,7 +52,7 @@ pub(crate) struct Config {
     pub(crate) logs: LogSettings,
     pub(crate) seeds: Seeds,
     /// How much of a long text a reply shows.
-    pub(crate) budget: Budget,
+    pub(crate) budget: TextBudget,
 }
 
 /// The patterns of `tools.allowed`, as written.

@@ -157,7 +157,8 @@ impl Parts {
         let workers = self.build_workers("zygote-js");
         create_state_dir(&self.home)?;
         let logs = self.config.logs;
-        let records = Records::at(self.home.clone()).kept(logs.durability, logs.retention);
+        let records =
+            Records::at(self.home.clone()).with_retention(logs.durability, logs.retention);
         let reloader = Reloader {
             sources: self.sources,
             now: self.named_servers,

@@ -1,6 +1,6 @@
 use super::*;
 
-const SMALL: Budget = Budget { chars: 10, head: 3, tail: 2 };
+const SMALL: TextBudget = TextBudget { chars: 10, head: 3, tail: 2 };
 
 #[test]
 fn a_short_text_is_unchanged() {
@@ -18,11 +18,11 @@ fn a_long_text_is_cut_between_characters_and_begins_with_a_note() {
 
 #[test]
 fn a_budget_shrinks_to_what_is_left() {
-    let budget = Budget { chars: 100, head: 40, tail: 40 };
+    let budget = TextBudget { chars: 100, head: 40, tail: 40 };
     assert_eq!(budget.without(0), budget);
-    assert_eq!(budget.without(11), Budget { chars: 89, head: 34, tail: 34 });
-    assert_eq!(budget.without(60), Budget { chars: 40, head: 10, tail: 10 });
-    assert_eq!(budget.without(1_000), Budget { chars: 0, head: 0, tail: 0 });
+    assert_eq!(budget.without(11), TextBudget { chars: 89, head: 34, tail: 34 });
+    assert_eq!(budget.without(60), TextBudget { chars: 40, head: 10, tail: 10 });
+    assert_eq!(budget.without(1_000), TextBudget { chars: 0, head: 0, tail: 0 });
     assert!(budget.without(1_000).cut("something", "it is kept").starts_with("[cut: 9 characters"));
 }
 
@@ -31,7 +31,7 @@ fn a_budget_shrinks_to_what_is_left() {
 fn head_and_tail_of_any_length_fit_in_the_budget() {
     let text = "x".repeat(99) + "y";
     for (head, tail) in [(90, 0), (0, 90), (0, 0), (45, 45)] {
-        let budget = Budget { chars: 90, head, tail };
+        let budget = TextBudget { chars: 90, head, tail };
         let (first, last, between) = budget.split_ends(&text).expect("it is too long");
         assert_eq!((first.len(), last.len(), between), (head, tail, 100 - head - tail));
         for taken in [0, 1, 20, 89, 90, 500] {

@@ -4,12 +4,15 @@ use codexec_types::{Limit, Outcome, Thrown};
 use serde_json::{Map, Value};
 
 use super::refusal::CodeRefusal;
-use super::{Came, CodeExecution};
-use crate::{Budget, Execution, explanation};
+use super::{CodeExecution, CodeExecutionStatus};
+use crate::{FinishedExecution, TextBudget, explain_outcome};
 
 /// Formats `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": ..,
 /// "stack": ..}}`. Only a result that the budget has cut has one more key, `"truncated": true`.
-pub(super) fn from_execution(execution: &Execution, budget: Option<Budget>) -> CodeExecution {
+pub(super) fn from_execution(
+    execution: &FinishedExecution,
+    budget: Option<TextBudget>,
+) -> CodeExecution {
     let written = execution.output.text().trim_end_matches('\n');
     // Two texts share one budget.
     let budget = budget.map(|budget| if written.is_empty() { budget } else { budget.halved() });
@@ -24,14 +27,18 @@ pub(super) fn from_execution(execution: &Execution, budget: Option<Budget>) -> C
         Outcome::Stopped(limit) => format_stopped(execution, *limit),
         Outcome::Exited { .. } | Outcome::Crashed(_) | Outcome::Cancelled => {
             let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
-            format_error(code, &explanation(execution), None)
+            format_error(code, &explain_outcome(execution), None)
         }
     };
     CodeExecution {
         text,
         output: cut(written),
         images: execution.images.shown.clone(),
-        came: if execution.outcome.code().is_none() { Came::Fine } else { Came::Failed },
+        came: if execution.outcome.code().is_none() {
+            CodeExecutionStatus::Fine
+        } else {
+            CodeExecutionStatus::Failed
+        },
     }
 }
 
@@ -40,7 +47,7 @@ pub(super) fn from_refusal(refused: &CodeRefusal) -> CodeExecution {
         text: format_error(refused.code, &refused.message, None),
         output: String::new(),
         images: Vec::new(),
-        came: Came::Refused,
+        came: CodeExecutionStatus::Refused,
     }
 }
 
@@ -54,9 +61,9 @@ fn format_value(value: &str, shown: String) -> String {
 }
 
 fn format_thrown(
-    execution: &Execution,
+    execution: &FinishedExecution,
     thrown: &Thrown,
-    budget: Option<Budget>,
+    budget: Option<TextBudget>,
     whole: &str,
 ) -> String {
     let place = thrown.at.map(|at| format!("at line {}, column {}", at.line, at.column));
@@ -68,7 +75,7 @@ fn format_thrown(
     };
     let stack = thrown.stack.clone().or(place);
     let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
-    let Some(half) = budget.map(Budget::halved) else {
+    let Some(half) = budget.map(TextBudget::halved) else {
         return format_error(code, &message, stack.as_deref());
     };
     let stack = stack.map(|stack| half.cut(&stack, whole));
@@ -76,7 +83,7 @@ fn format_thrown(
 }
 
 /// Uses MCPProxy's messages, where it has some.
-fn format_stopped(execution: &Execution, limit: Limit) -> String {
+fn format_stopped(execution: &FinishedExecution, limit: Limit) -> String {
     match limit {
         Limit::Wall => format_error(limit.code(), "JavaScript execution timed out", None),
         Limit::ToolCalls => {
@@ -85,9 +92,9 @@ fn format_stopped(execution: &Execution, limit: Limit) -> String {
             format_error(limit.code(), &message, None)
         }
         // MCPProxy knows only one kind of timeout.
-        Limit::Cpu => format_error(Limit::Wall.code(), &explanation(execution), None),
+        Limit::Cpu => format_error(Limit::Wall.code(), &explain_outcome(execution), None),
         Limit::Memory | Limit::Processes | Limit::OpenFiles | Limit::Disk | Limit::Output => {
-            format_error(limit.code(), &explanation(execution), None)
+            format_error(limit.code(), &explain_outcome(execution), None)
         }
     }
 }

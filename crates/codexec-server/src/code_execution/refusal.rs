@@ -4,7 +4,7 @@ use codexec_types::Language;
 use super::NamedScript;
 use crate::ExecuteError;
 use crate::fields::FieldError;
-use crate::own::OwnError;
+use crate::own::OwnFunctionError;
 
 /// The reason why nothing was run: a code that MCPProxy's clients know, and a message that says
 /// what to do.
@@ -92,12 +92,12 @@ impl From<FieldError> for CodeRefusal {
 
 impl From<ExecuteError> for CodeRefusal {
     fn from(error: ExecuteError) -> CodeRefusal {
-        OwnError::from(error).into()
+        OwnFunctionError::from(error).into()
     }
 }
 
-impl From<OwnError> for CodeRefusal {
-    fn from(error: OwnError) -> CodeRefusal {
+impl From<OwnFunctionError> for CodeRefusal {
+    fn from(error: OwnFunctionError) -> CodeRefusal {
         CodeRefusal::from_code(error.code(), error.message().to_owned())
     }
 }

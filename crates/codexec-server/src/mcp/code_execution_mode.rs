@@ -20,7 +20,7 @@ use super::execute_code::meta;
 use super::pending_call::{CallOutcome, PendingCall};
 use super::{tool, tool_result};
 use crate::reply::render_notes;
-use crate::{App, Client, ExecuteError, Reply};
+use crate::{App, Client, ExecuteError, ToolReply};
 
 pub(super) fn tools() -> Vec<Tool> {
     let schema = json!({
@@ -60,7 +60,8 @@ pub(super) fn begin(
 
 async fn run(app: &App, arguments: Map<String, Value>, client: &Client) -> CallToolResult {
     let output = app.seeds.bridge.output;
-    let not_run = |payload: Payload| result(&payload, Reply::error(text::render(&payload, output)));
+    let not_run =
+        |payload: Payload| result(&payload, ToolReply::error(text::render(&payload, output)));
     let asked = match RunPythonArguments::read(arguments, app) {
         Ok(asked) => asked,
         Err(why) => return not_run(Payload::invalid(why)),
@@ -81,12 +82,12 @@ async fn run(app: &App, arguments: Map<String, Value>, client: &Client) -> CallT
     }
     let is_error = execution.outcome.code().is_some();
     let images = execution.images.shown.clone();
-    let mut result = result(&payload, Reply { text: said, images, is_error });
+    let mut result = result(&payload, ToolReply { text: said, images, is_error });
     result.meta = Some(meta(&execution));
     result
 }
 
-fn result(payload: &Payload, reply: Reply) -> CallToolResult {
+fn result(payload: &Payload, reply: ToolReply) -> CallToolResult {
     let mut result = tool_result(reply);
     result.structured_content = Some(payload.value());
     result

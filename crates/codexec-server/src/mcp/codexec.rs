@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(super) use self::exposed::{is_tool as is_script, tools as script_tools};
 pub(super) use self::tools::tools;
 use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
-use crate::own::{OwnError, Owned};
+use crate::own::{OwnFunctionError, OwnFunctionResult};
 use crate::{App, Client, Progress};
 
 pub(super) fn begin(
@@ -30,7 +30,7 @@ pub(super) fn begin(
     start_call(app, context, move |app, client| async move {
         let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
         let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
-        let owned = app.own(&name, arguments, &client).await;
+        let owned = app.call_own_function(&name, arguments, &client).await;
         // The exposed scripts, and with them the tool list, may have changed.
         if changes_scripts && app.scripts.exposed().await.ok() != before {
             let _ = peer.notify_tool_list_changed().await;
@@ -56,7 +56,7 @@ pub(super) fn begin_script(
         let mut args = Map::new();
         args.insert("name".to_owned(), script.name.clone().into());
         args.insert("input".to_owned(), Value::Object(arguments));
-        CallOutcome::Own(Box::new(result(app.own("run_script", args, &client).await)))
+        CallOutcome::Own(Box::new(result(app.call_own_function("run_script", args, &client).await)))
     })
 }
 
@@ -84,9 +84,9 @@ pub(super) fn start_call<F: Future<Output = CallOutcome> + Send + 'static>(
     call
 }
 
-fn result(owned: Result<Owned, OwnError>) -> CallToolResult {
+fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult {
     match owned {
-        Ok(Owned { value, images, is_failure }) => {
+        Ok(OwnFunctionResult { value, images, is_failure }) => {
             let mut content = vec![ContentBlock::text(value.to_string())];
             content.extend(images.into_iter().map(image_block));
             match is_failure {

@@ -18,7 +18,7 @@ pub(super) use self::changes::{KnownList, ListChanges};
 use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
 use super::raw_result::is_modern;
 use super::tool_result;
-use crate::{App, Reply};
+use crate::{App, ToolReply};
 
 /// The list may change. Clients that are notified need not list again before that.
 const TOOLS_TTL_MS: u64 = 60 * 1_000;
@@ -130,7 +130,7 @@ pub(super) fn error_outcome(error: &CallError) -> CallOutcome {
     let code = serde_json::to_value(error.code).unwrap_or_default();
     let code = code.as_str().unwrap_or("ERROR");
     let text = format!("{code}: {}", error.message);
-    CallOutcome::Own(Box::new(tool_result(Reply::error(text))))
+    CallOutcome::Own(Box::new(tool_result(ToolReply::error(text))))
 }
 
 fn cancelled() -> CallError {

@@ -9,8 +9,8 @@ use super::codexec::start_call;
 use super::pending_call::{CallOutcome, PendingCall};
 use super::tool_result;
 use crate::fields::Fields;
-use crate::own::OwnError;
-use crate::{App, Budget, Execution, Reply, reply};
+use crate::own::OwnFunctionError;
+use crate::{App, FinishedExecution, TextBudget, ToolReply, render_reply};
 
 pub(super) fn begin(
     app: &Arc<App>,
@@ -23,22 +23,25 @@ pub(super) fn begin(
     })
 }
 
-fn result(executed: Result<Execution, OwnError>, budget: Budget) -> CallToolResult {
+fn result(
+    executed: Result<FinishedExecution, OwnFunctionError>,
+    budget: TextBudget,
+) -> CallToolResult {
     match executed {
         Ok(execution) => {
-            let mut result = tool_result(reply(&execution, budget));
+            let mut result = tool_result(render_reply(&execution, budget));
             result.meta = Some(meta(&execution));
             result
         }
         Err(error) => {
             tracing::debug!(%error, "not executed");
-            tool_result(Reply::error(error.to_string()))
+            tool_result(ToolReply::error(error.to_string()))
         }
     }
 }
 
 /// Returns metadata for programs; agents do not see it.
-pub(super) fn meta(execution: &Execution) -> MetaObject {
+pub(super) fn meta(execution: &FinishedExecution) -> MetaObject {
     let mut meta = MetaObject::default();
     let about = json!({
         "id": execution.id.as_str(),

@@ -4,11 +4,11 @@ use codexec_gateway::{BreakerState, ServerHealth};
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> Reply {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> ToolReply {
     if let Err(error) = Fields::new(arguments).finish() {
-        return Reply::error(format!("INVALID_ARGS: {error}"));
+        return ToolReply::error(format!("INVALID_ARGS: {error}"));
     }
     let (sandbox, is_sandboxed) = match app.workers.posture().await {
         Ok(posture) => {
@@ -48,15 +48,15 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
     {
         health.insert("problems".to_owned(), json!(problems));
     }
-    let waiting = app.in_force.waiting();
+    let waiting = app.in_force.pending_servers();
     if !waiting.is_empty()
         && let Some(health) = health.as_object_mut()
     {
         let what = json!({"servers": waiting, "approve_with": "codexec servers approve"});
         health.insert("waiting_for_approval".to_owned(), what);
     }
-    let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    Reply::success(text)
+    let text = TextBudget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
+    ToolReply::success(text)
 }
 
 /// Formats a server's health. Only values that differ from the normal state are included.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub(super) use self::tools::tools;
 use super::codexec::start_call;
 use super::pending_call::{CallOutcome, PendingCall};
-use crate::{App, Came, CodeExecution};
+use crate::{App, CodeExecution, CodeExecutionStatus};
 
 pub(super) fn is_tool(name: &str) -> bool {
     name == "code_execution" || name == "retrieve_tools" || call_tool::is_tool(name)
@@ -50,7 +50,7 @@ fn result(executed: CodeExecution) -> CallToolResult {
     let images = images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
     match came {
-        Came::Fine | Came::Failed => CallToolResult::success(content),
-        Came::Refused => CallToolResult::error(content),
+        CodeExecutionStatus::Fine | CodeExecutionStatus::Failed => CallToolResult::success(content),
+        CodeExecutionStatus::Refused => CallToolResult::error(content),
     }
 }

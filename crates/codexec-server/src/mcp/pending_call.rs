@@ -19,7 +19,7 @@ pub(super) use self::progress::ProgressSource;
 use self::progress::notify_progress;
 use super::raw_result::{is_modern, replace_result};
 use super::tool_result;
-use crate::Reply;
+use crate::ToolReply;
 
 /// A running tool call, in its own task. Dropping it cancels the call.
 pub(super) struct PendingCall {
@@ -106,7 +106,7 @@ impl PendingCall {
             Ok(CallOutcome::Refused(error)) => Err(error),
             Err(_) => {
                 let sorry = "INTERNAL_ERROR: this call failed with an internal error of codexec";
-                Ok(CallToolResponse::Complete(tool_result(Reply::error(sorry.to_owned()))))
+                Ok(CallToolResponse::Complete(tool_result(ToolReply::error(sorry.to_owned()))))
             }
         }
     }

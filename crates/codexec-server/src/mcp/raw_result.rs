@@ -11,10 +11,10 @@ use rmcp::service::{NotificationContext, RequestContext, Service};
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::Server;
+use super::McpServer;
 
 /// The server as the SDK's loop sees it. Every request passes the SDK's own checks.
-pub(super) struct RawServer(pub(super) Server);
+pub(super) struct RawServer(pub(super) McpServer);
 
 /// A raw result that a handler sets, to be sent instead of the one it returns.
 #[derive(Clone, Default)]

@@ -3,24 +3,24 @@ use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields};
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply {
     let query = match read_query(arguments) {
         Ok(query) => query,
-        Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
+        Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
     match app.gateway.search(&query, &app.in_force.policy().tools).await {
         Ok(found) => {
-            let mut text = format_result(&found, Budget::DEFAULT);
+            let mut text = format_result(&found, TextBudget::DEFAULT);
             if let Some(note) = app.in_force.waiting_note() {
                 text.push_str(&format!("\n[{note}]"));
             }
-            Reply::success(text)
+            ToolReply::success(text)
         }
-        Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
+        Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
 
@@ -42,11 +42,11 @@ fn read_query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> 
 }
 
 /// Formats one tool per line. Entries are left out rather than cut, and their number is given.
-fn format_result(found: &SearchReply, budget: Budget) -> String {
+fn format_result(found: &SearchReply, budget: TextBudget) -> String {
     let mut text = String::new();
     let mut shown = 0;
     for tool in &found.tools {
-        let entry = crate::tool_text(tool);
+        let entry = crate::render_tool(tool);
         if text.chars().count() + entry.chars().count() > budget.chars - 400 {
             break;
         }

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::running::read_language;
 use super::sessions::mebibytes;
-use super::{OwnError, shape};
+use super::{OwnFunctionError, shape};
 use crate::escaped_text::escape_name;
 use crate::fields::Fields;
-use crate::{App, Budget, Client};
+use crate::{App, Client, TextBudget};
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
@@ -19,7 +19,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let language = read_language(&mut fields)?.map(|language| language.name().to_owned());
         let status = fields.choice("status", &Kind::ALL.map(|kind| (kind.name(), kind)))?;
         let text = fields.text("query")?;
@@ -28,7 +28,7 @@ impl App {
         let session = match fields.text("session_id")? {
             Some(text) => Some(SessionId::parse(&text).ok_or_else(|| {
                 let text: String = text.chars().take(60).collect();
-                OwnError::invalid(format!(
+                OwnFunctionError::invalid(format!(
                     "session_id: {text:?} is not allowed; it must be like sess_<32 hex digits>"
                 ))
             })?),
@@ -62,7 +62,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let text = fields.required_text("execution_id")?;
         fields.finish()?;
         let reads_all = client.may(Grant::AllLogs);
@@ -80,7 +80,7 @@ impl App {
                     Grant::AllLogs.describe_how_to_grant()
                 ),
             };
-            OwnError::new("EXECUTION_NOT_FOUND", message)
+            OwnFunctionError::new("EXECUTION_NOT_FOUND", message)
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
         let store = self.records.store().await?;
@@ -91,7 +91,10 @@ impl App {
         let execution = execution.ok_or_else(missing)?;
         let budget = self.budget_of(client);
         let write = move || full_log(&execution, budget);
-        self.gateway.work_aside(write).await.map_err(|err| OwnError::new("INTERNAL", err.message))
+        self.gateway
+            .work_aside(write)
+            .await
+            .map_err(|err| OwnFunctionError::new("INTERNAL", err.message))
     }
 }
 
@@ -111,7 +114,7 @@ fn result_entry(found: &Found) -> Value {
 }
 
 /// Formats the complete record, with texts cut to the budget.
-fn full_log(execution: &Execution, budget: Option<Budget>) -> Value {
+fn full_log(execution: &Execution, budget: Option<TextBudget>) -> Value {
     let summary = &execution.summary;
     let mut is_cut = false;
     let mut fitted = |text: &str| {
@@ -186,11 +189,11 @@ fn preview(text: &str) -> String {
 fn read_time(
     fields: &mut Fields,
     field: &'static str,
-) -> Result<Option<std::time::SystemTime>, OwnError> {
+) -> Result<Option<std::time::SystemTime>, OwnFunctionError> {
     let Some(text) = fields.text(field)? else { return Ok(None) };
     let time = parse_time(&text).ok_or_else(|| {
         let text: String = text.chars().take(60).collect();
-        OwnError::invalid(format!(
+        OwnFunctionError::invalid(format!(
             "{field}: {text:?} is not a valid time; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
         ))
     })?;

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::running::read_language;
 use super::sessions::calling_session;
-use super::{OwnError, shape};
+use super::{OwnFunctionError, shape};
 use crate::execution_packages::ExecutionPackages;
 use crate::fields::Fields;
 use crate::outer_execution::SessionScope;
-use crate::sessions::Session;
+use crate::sessions::OpenSession;
 use crate::{App, Client};
 
 impl App {
@@ -20,13 +20,13 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let text = fields.required_text("package")?;
         let (session, language) = self.read_package_target(fields, client)?;
         let language = check_installable(language)?;
         let execution = calling_execution(client).filter(|_| session.is_none());
         if let Some(execution) = execution.filter(|one| one.language != language) {
-            return Err(OwnError::invalid(format!(
+            return Err(OwnFunctionError::invalid(format!(
                 "session_id: it is missing, and this code is {}, which cannot use {language} \
                  packages; name a {language} session (sessions.start opens one), or let the user \
                  install it for everybody with `codexec packages install`",
@@ -34,13 +34,13 @@ impl App {
             )));
         }
         if let Some(session) = session.as_ref().filter(|session| session.language != language) {
-            return Err(OwnError::invalid(format!(
+            return Err(OwnFunctionError::invalid(format!(
                 "language: {} is a {} session and cannot use {language} packages",
                 session.id, session.language
             )));
         }
         let package = PackageName::parse(language, &text)
-            .map_err(|error| OwnError::invalid(format!("package: {error}")))?;
+            .map_err(|error| OwnFunctionError::invalid(format!("package: {error}")))?;
         let target = match execution {
             Some(execution) => {
                 Target::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
@@ -81,7 +81,7 @@ impl App {
         &self,
         fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let (session, language) = self.read_package_target(fields, client)?;
         let languages = match language {
             Some(_) => vec![check_installable(language)?],
@@ -118,7 +118,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<(Option<Arc<Session>>, Option<Language>), OwnError> {
+    ) -> Result<(Option<Arc<OpenSession>>, Option<Language>), OwnFunctionError> {
         let handle = fields.text("session_id")?.or_else(|| calling_session(client));
         let language = read_language(&mut fields)?;
         fields.finish()?;
@@ -132,8 +132,8 @@ impl App {
     pub(super) async fn check_packages(
         &self,
         meta: &Meta,
-        session: Option<&Session>,
-    ) -> Result<(), OwnError> {
+        session: Option<&OpenSession>,
+    ) -> Result<(), OwnFunctionError> {
         if meta.packages.is_empty() {
             return Ok(());
         }
@@ -143,7 +143,8 @@ impl App {
         };
         let parse = |text: &String| PackageName::parse(language, text);
         let needed: Result<Vec<PackageName>, _> = meta.packages.iter().map(parse).collect();
-        let needed = needed.map_err(|error| OwnError::invalid(format!("packages: {error}")))?;
+        let needed =
+            needed.map_err(|error| OwnFunctionError::invalid(format!("packages: {error}")))?;
         let missing =
             self.packages.missing(&needed, session.map(|session| &*session.folder)).await?;
         if missing.is_empty() {
@@ -162,7 +163,8 @@ impl App {
             names.join(", "),
             how.join("; ")
         );
-        Err(OwnError::new("MISSING_PACKAGES", message).with("missing_packages", json!(names)))
+        Err(OwnFunctionError::new("MISSING_PACKAGES", message)
+            .with("missing_packages", json!(names)))
     }
 }
 
@@ -180,19 +182,21 @@ fn package_entries(language: Language, found: &[(String, String)]) -> impl Itera
     })
 }
 
-fn install_target(session: Option<&Session>) -> Target<'_> {
+fn install_target(session: Option<&OpenSession>) -> Target<'_> {
     match session {
         Some(session) => Target::Session(&session.folder),
         None => Target::Everybody,
     }
 }
 
-fn check_installable(language: Option<Language>) -> Result<Language, OwnError> {
+fn check_installable(language: Option<Language>) -> Result<Language, OwnFunctionError> {
     match language {
         Some(language @ (Language::Python | Language::Node)) => Ok(language),
-        Some(other) => Err(OwnError::invalid(format!(
+        Some(other) => Err(OwnFunctionError::invalid(format!(
             "language: {other} has no packages; it must be python or node"
         ))),
-        None => Err(OwnError::invalid("language: it is missing; it must be python or node")),
+        None => {
+            Err(OwnFunctionError::invalid("language: it is missing; it must be python or node"))
+        }
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, SystemTime};
 use codexec_types::{Json, Language, Policy, RequestedLimits};
 use serde_json::Value;
 
-use super::{OwnError, Owned, shape};
+use super::{OwnFunctionError, OwnFunctionResult, shape};
 use crate::fields::{FieldError, Fields};
-use crate::sessions::Session;
-use crate::{App, Client, Execution, Wanted};
+use crate::sessions::OpenSession;
+use crate::{App, Client, ExecutionRequest, FinishedExecution};
 
 impl App {
     /// Runs code or a script, in a new worker or in a session.
@@ -17,14 +17,14 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         let policy = self.in_force.policy();
         let code = fields.text("code")?;
         let script = fields.text("script")?;
         let version = read_version(&mut fields)?;
         let language = read_language(&mut fields)?;
         let session = fields.text("session")?;
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
         read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         match (code, script) {
@@ -33,12 +33,12 @@ impl App {
                 return self.run_saved_script(&script, version, wanted, session, client).await;
             }
             (Some(_), Some(_)) => {
-                return Err(OwnError::invalid("code, script: both are given; give one"));
+                return Err(OwnFunctionError::invalid("code, script: both are given; give one"));
             }
             (None, None) => {
                 let message = "code: it is missing; it must be a string (or give `script`, the \
                                name of a saved one)";
-                return Err(OwnError::invalid(message));
+                return Err(OwnFunctionError::invalid(message));
             }
         }
         wanted.language = language.unwrap_or(Language::TypeScript);
@@ -54,12 +54,12 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         let policy = self.in_force.policy();
         let id = fields.text("session_id")?;
         let code = fields.required_text("code")?;
         let language = read_language(&mut fields)?;
-        let mut wanted = Wanted::new(Language::TypeScript, code);
+        let mut wanted = ExecutionRequest::new(Language::TypeScript, code);
         read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         let session = match (id, language) {
@@ -71,7 +71,7 @@ impl App {
             (None, None) => {
                 let message = "session_id: it is missing; it must be the id that start_session \
                                gave (or give `language` to open a new one)";
-                return Err(OwnError::invalid(message));
+                return Err(OwnFunctionError::invalid(message));
             }
         };
         bind_to_session(&mut wanted, session, language)?;
@@ -82,12 +82,12 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         let policy = self.in_force.policy();
         let name = fields.required_text("name")?;
         let version = read_version(&mut fields)?;
         let session = fields.text("session_id")?;
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
         read_common_fields(&mut fields, &policy, &mut wanted)?;
         fields.finish()?;
         self.run_saved_script(&name, version, wanted, session, client).await
@@ -98,9 +98,9 @@ impl App {
         &self,
         name: &str,
         version: Option<u32>,
-        wanted: Wanted,
+        wanted: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         self.run_saved_script(name, version, wanted, None, client).await
     }
 
@@ -108,9 +108,9 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Owned, OwnError> {
+    ) -> Result<OwnFunctionResult, OwnFunctionError> {
         let policy = self.in_force.policy();
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
         read_common_fields(&mut fields, &policy, &mut wanted)?;
         let saved = self.save_script(fields, client).await?;
@@ -128,10 +128,10 @@ impl App {
         &self,
         name: &str,
         version: Option<u32>,
-        mut wanted: Wanted,
+        mut wanted: ExecutionRequest,
         session: Option<String>,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         let script = self.scripts.get(name, version).await?;
         self.scripts.check_input(&script.meta, &wanted.input).await?;
         wanted.language = script.meta.language;
@@ -164,7 +164,7 @@ impl App {
         language: Option<Language>,
         working_dir: Option<std::path::PathBuf>,
         client: &Client,
-    ) -> Result<Arc<Session>, OwnError> {
+    ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(session) = self.sessions.find_open(handle, client) {
             return Ok(session);
         }
@@ -177,23 +177,23 @@ impl App {
 }
 
 fn bind_to_session(
-    wanted: &mut Wanted,
-    session: Arc<Session>,
+    wanted: &mut ExecutionRequest,
+    session: Arc<OpenSession>,
     asked: Option<Language>,
-) -> Result<(), OwnError> {
+) -> Result<(), OwnFunctionError> {
     let is_script = |language| matches!(language, Language::JavaScript | Language::TypeScript);
     let is_same = |language| {
         language == session.language || (is_script(language) && is_script(session.language))
     };
     if let Some(asked) = asked.filter(|asked| !is_same(*asked)) {
-        return Err(OwnError::invalid(format!(
+        return Err(OwnFunctionError::invalid(format!(
             "language: {} is a {} session and cannot run {asked}; leave `language` out, or use \
              another session",
             session.id, session.language
         )));
     }
     if wanted.working_dir.is_some() {
-        return Err(OwnError::invalid(
+        return Err(OwnFunctionError::invalid(
             "working_dir: a session has the one that it was opened with; leave it out",
         ));
     }
@@ -206,7 +206,7 @@ fn bind_to_session(
 fn read_common_fields(
     fields: &mut Fields,
     policy: &Policy,
-    wanted: &mut Wanted,
+    wanted: &mut ExecutionRequest,
 ) -> Result<(), FieldError> {
     wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     wanted.args = fields.texts("args")?.unwrap_or_default();

@@ -2,7 +2,7 @@ use codexec_scripts::{Draft, Filter, Meta, ScriptError};
 use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
-use super::OwnError;
+use super::OwnFunctionError;
 use super::running::{read_language, read_version};
 use crate::fields::Fields;
 use crate::{App, Client};
@@ -19,7 +19,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let draft = Draft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
@@ -34,12 +34,12 @@ impl App {
         fields.finish()?;
         if draft.expose && !client.may(Grant::ExposeScripts) {
             let what = "expose: code may not make a script a tool of the client's";
-            return Err(OwnError::needs_grant(Grant::ExposeScripts, what));
+            return Err(OwnFunctionError::needs_grant(Grant::ExposeScripts, what));
         }
         let saved = match client.may(Grant::ReplaceScripts) {
             true => self.scripts.save(draft).await?,
             false => self.scripts.add(draft).await.map_err(|error| match &error {
-                ScriptError::Exists { .. } => OwnError::needs_grant(
+                ScriptError::Exists { .. } => OwnFunctionError::needs_grant(
                     Grant::ReplaceScripts,
                     &format!("name: {error}, and code may not replace it; save under another name"),
                 ),
@@ -56,7 +56,7 @@ impl App {
         }))
     }
 
-    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         let version = read_version(&mut fields)?;
         fields.finish()?;
@@ -88,7 +88,7 @@ impl App {
         Ok(value)
     }
 
-    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
         let language = read_language(&mut fields)?;
         let tag = fields.text("tag")?;
         let limit = fields.number("limit", 1..=MAX_LISTED)?.unwrap_or(DEFAULT_LISTED);
@@ -105,7 +105,10 @@ impl App {
         Ok(value)
     }
 
-    pub(super) async fn search_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn search_scripts(
+        &self,
+        mut fields: Fields,
+    ) -> Result<Value, OwnFunctionError> {
         let query = fields.required_text("query")?;
         let limit = fields.number("limit", 1..=MAX_FOUND)?.unwrap_or(DEFAULT_FOUND);
         fields.finish()?;
@@ -125,7 +128,10 @@ impl App {
     }
 
     /// Lists the stored versions, newest first.
-    pub(super) async fn list_script_versions(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn list_script_versions(
+        &self,
+        mut fields: Fields,
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
         let versions = self.scripts.versions(&name).await?;
@@ -148,12 +154,12 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
         if !client.may(Grant::DeleteScripts) {
             let what = "name: code may not delete scripts";
-            return Err(OwnError::needs_grant(Grant::DeleteScripts, what));
+            return Err(OwnFunctionError::needs_grant(Grant::DeleteScripts, what));
         }
         self.scripts.delete(&name).await?;
         Ok(json!({"success": true, "name": name}))

@@ -7,14 +7,14 @@ use codexec_store::SessionStart;
 use codexec_types::{Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
-use super::OwnError;
+use super::OwnFunctionError;
 use super::running::read_language;
 use crate::execute::random_bits;
 use crate::fields::Fields;
 use crate::outer_execution::{SessionScope, restrict_to_outer};
-use crate::sessions::{NewSession, Opener, Replay, Session};
+use crate::sessions::{NewSession, OpenSession, Opener, Replay};
 use crate::snapshots::{Snapshot, SnapshotFilter, check_name};
-use crate::{App, Client, Wanted};
+use crate::{App, Client, ExecutionRequest};
 
 const MAX_NAME_CHARS: usize = 64;
 const DEFAULT_HISTORY: u64 = 20;
@@ -25,7 +25,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let language = read_language(&mut fields)?.unwrap_or(Language::Python);
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
@@ -40,11 +40,11 @@ impl App {
         name: Option<String>,
         working_dir: Option<PathBuf>,
         client: &Client,
-    ) -> Result<Arc<Session>, OwnError> {
+    ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(name) = &name {
             check_session_name(name)?;
             if let Some(session) = self.sessions.find_open(name, client) {
-                return Err(OwnError::invalid(format!(
+                return Err(OwnFunctionError::invalid(format!(
                     "name: {name:?} is open already as {}; use it, close it, or take another name",
                     session.id
                 )));
@@ -55,7 +55,7 @@ impl App {
         let permit = self.sessions.reserve(&opener)?;
         let _guard = client.delay_end();
         let id = SessionId::from_bits(random_bits()?);
-        let mut wanted = Wanted::new(language, String::new());
+        let mut wanted = ExecutionRequest::new(language, String::new());
         wanted.working_dir = working_dir;
         let request = wanted.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
@@ -93,7 +93,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let handle = fields.required_text("session_id")?;
         fields.finish()?;
         let session = self.sessions.find(&handle, client)?;
@@ -102,9 +102,12 @@ impl App {
         }
         let _guard = client.delay_end();
         let Some(closed) = self.sessions.end(&session, "manual").await else {
-            return Err(self.sessions.find(&handle, client).map_or_else(OwnError::from, |_| {
-                OwnError::invalid("session_id: it is being closed")
-            }));
+            return Err(self
+                .sessions
+                .find(&handle, client)
+                .map_or_else(OwnFunctionError::from, |_| {
+                    OwnFunctionError::invalid("session_id: it is being closed")
+                }));
         };
         Ok(json!({
             "success": true,
@@ -114,7 +117,11 @@ impl App {
         }))
     }
 
-    pub(super) fn list_sessions(&self, fields: Fields, client: &Client) -> Result<Value, OwnError> {
+    pub(super) fn list_sessions(
+        &self,
+        fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnFunctionError> {
         fields.finish()?;
         let sessions: Vec<Value> = self
             .sessions
@@ -142,7 +149,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
@@ -177,13 +184,13 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let handle = fields.text("session_id")?.or_else(|| calling_session(client));
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
         let missing = "session_id: it is missing; it must be the id that start_session gave";
-        let handle = handle.ok_or_else(|| OwnError::invalid(missing))?;
+        let handle = handle.ok_or_else(|| OwnFunctionError::invalid(missing))?;
         let session = self.sessions.find(&handle, client)?;
         match session.language {
             Language::JavaScript | Language::TypeScript | Language::Python => {}
@@ -192,11 +199,11 @@ impl App {
             }
         }
         let cells: Vec<_> =
-            session.recorded_cells()?.iter().map(|cell| crate::Recorded::clone(cell)).collect();
+            session.recorded_cells()?.iter().map(|cell| crate::RecordedCell::clone(cell)).collect();
         if let Some(outer) = &client.outer {
-            let bytes = cells.iter().map(crate::Recorded::bytes).sum::<usize>();
+            let bytes = cells.iter().map(crate::RecordedCell::bytes).sum::<usize>();
             let taken = outer.allowance.take(bytes as u64);
-            taken.map_err(|err| OwnError::new("KEPT_LIMIT", err.message))?;
+            taken.map_err(|err| OwnFunctionError::new("KEPT_LIMIT", err.message))?;
         }
         let snapshot = Snapshot {
             name: name.clone(),
@@ -217,7 +224,7 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
@@ -226,14 +233,14 @@ impl App {
         let session = self.open_session(snapshot.language, None, None, client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
-            let mut wanted = Wanted::new(snapshot.language, cell.code.clone());
+            let mut wanted = ExecutionRequest::new(snapshot.language, cell.code.clone());
             wanted.input = cell.input.clone();
             wanted.args = cell.args.clone();
             wanted.session = Some(Arc::clone(&session));
             wanted.replayed = Some(Arc::new(Replay::new(cell)));
             let failed = match self.execute(wanted, client).await {
                 Ok(execution) if execution.outcome.code().is_none() => None,
-                Ok(execution) => Some(crate::explanation(&execution)),
+                Ok(execution) => Some(crate::explain_outcome(&execution)),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(why) = failed {
@@ -241,7 +248,7 @@ impl App {
                 let message = format!(
                     "name: cell {number} of {count} of {name:?} failed when it was replayed: {why}"
                 );
-                return Err(OwnError::new("RESTORE_FAILED", message));
+                return Err(OwnFunctionError::new("RESTORE_FAILED", message));
             }
         }
         let mut value = session_entry(&session);
@@ -255,7 +262,7 @@ impl App {
         &self,
         fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         fields.finish()?;
         let filter = self.snapshots_of(client).await?;
         let names = self.records.snapshots().list(filter).await?;
@@ -264,7 +271,7 @@ impl App {
 
     /// Returns the snapshots that the client may use. Code may use those that its own client
     /// created.
-    async fn snapshots_of(&self, client: &Client) -> Result<SnapshotFilter, OwnError> {
+    async fn snapshots_of(&self, client: &Client) -> Result<SnapshotFilter, OwnFunctionError> {
         let server = match client.may(Grant::AllSessions) {
             true => None,
             false => Some(self.records.store().await?.server().to_owned()),
@@ -279,8 +286,11 @@ async fn create_packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
     made.await.map_err(std::io::Error::other)?
 }
 
-fn folder_error(error: impl std::fmt::Display) -> OwnError {
-    OwnError::new("STORE_UNAVAILABLE", format!("the session's folder cannot be created: {error}"))
+fn folder_error(error: impl std::fmt::Display) -> OwnFunctionError {
+    OwnFunctionError::new(
+        "STORE_UNAVAILABLE",
+        format!("the session's folder cannot be created: {error}"),
+    )
 }
 
 /// Returns the session that the calling code runs in.
@@ -291,7 +301,7 @@ pub(super) fn calling_session(client: &Client) -> Option<String> {
     }
 }
 
-fn session_entry(session: &Session) -> Value {
+fn session_entry(session: &OpenSession) -> Value {
     json!({
         "success": true,
         "session_id": session.id.as_str(),
@@ -302,7 +312,7 @@ fn session_entry(session: &Session) -> Value {
     })
 }
 
-fn check_session_name(name: &str) -> Result<(), OwnError> {
+fn check_session_name(name: &str) -> Result<(), OwnFunctionError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-".contains(c);
     let is_name = !name.trim().is_empty()
         && name.chars().count() <= MAX_NAME_CHARS
@@ -312,7 +322,7 @@ fn check_session_name(name: &str) -> Result<(), OwnError> {
         return Ok(());
     }
     let name: String = name.chars().take(40).collect();
-    Err(OwnError::invalid(format!(
+    Err(OwnFunctionError::invalid(format!(
         "name: {name:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, spaces and \
          `.`, `_`, `-`, and do not begin with sess_"
     )))

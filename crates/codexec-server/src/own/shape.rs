@@ -6,11 +6,11 @@ use codexec_types::{Limit, Outcome};
 use serde_json::{Value, json};
 
 use crate::escaped_text::escape_name;
-use crate::reply::{explanation, render_value};
-use crate::{Budget, Execution};
+use crate::reply::{explain_outcome, render_value};
+use crate::{FinishedExecution, TextBudget};
 
 /// Formats the result of `execute_code` and `run_script`.
-pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value {
+pub(super) fn execution(execution: &FinishedExecution, budget: Option<TextBudget>) -> Value {
     let streams = CutStreams::of(execution, budget);
     let mut value = json!({
         "success": execution.outcome.code().is_none(),
@@ -37,7 +37,10 @@ pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value 
 }
 
 /// Formats the result of `send_to_session`. As at a prompt, the value follows the output.
-pub(super) fn session_execution(execution: &Execution, budget: Option<Budget>) -> Value {
+pub(super) fn session_execution(
+    execution: &FinishedExecution,
+    budget: Option<TextBudget>,
+) -> Value {
     let mut streams = CutStreams::of(execution, None);
     if let Some(text) = execution.outcome.value().filter(|text| *text != "null") {
         if !streams.out.is_empty() && !streams.out.ends_with('\n') {
@@ -62,7 +65,7 @@ pub(super) fn session_execution(execution: &Execution, budget: Option<Budget>) -
 }
 
 /// Adds fields that most executions do not have.
-fn add_details(value: &mut Value, execution: &Execution) {
+fn add_details(value: &mut Value, execution: &FinishedExecution) {
     let Some(fields) = value.as_object_mut() else { return };
     if execution.outcome == Outcome::Stopped(Limit::Wall) {
         // The position that clients of this toolset expect.
@@ -89,7 +92,7 @@ struct CutStreams {
 
 impl CutStreams {
     /// Appends the error to stderr, as an interpreter does.
-    fn of(execution: &Execution, budget: Option<Budget>) -> CutStreams {
+    fn of(execution: &FinishedExecution, budget: Option<TextBudget>) -> CutStreams {
         let mut err = execution.output.stderr();
         match &execution.outcome {
             Outcome::Returned(_) | Outcome::Exited { .. } | Outcome::Stopped(Limit::Wall) => {}
@@ -97,7 +100,7 @@ impl CutStreams {
                 if !err.is_empty() && !err.ends_with('\n') {
                     err.push('\n');
                 }
-                err.push_str(&explanation(execution));
+                err.push_str(&explain_outcome(execution));
             }
         }
         let (out, is_out_cut) = cut(&execution.output.stdout(), budget);
@@ -110,7 +113,7 @@ impl CutStreams {
 
 /// Cuts a long text to its two ends, with a note that clients of this toolset expect. Tells if it
 /// was cut.
-pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
+pub(super) fn cut(text: &str, budget: Option<TextBudget>) -> (String, bool) {
     let Some(budget) = budget else { return (text.to_owned(), false) };
     match budget.split_ends(text) {
         Some((head, tail, left_out)) => {
@@ -137,7 +140,7 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
 }
 
 /// Returns the paths of files that are new or changed.
-fn artifacts(execution: &Execution) -> Vec<String> {
+fn artifacts(execution: &FinishedExecution) -> Vec<String> {
     let changes = &execution.changes;
     changes.created.iter().chain(&changes.modified).map(|file| escape_name(&file.path)).collect()
 }

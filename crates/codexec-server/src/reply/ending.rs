@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
 
-use crate::Execution;
+use crate::FinishedExecution;
 
 /// Describes the outcome and what to do about it, without its code.
-pub fn explanation(execution: &Execution) -> String {
+pub fn explain_outcome(execution: &FinishedExecution) -> String {
     match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
         Outcome::Threw(thrown) => describe_thrown(thrown),

@@ -4,7 +4,7 @@ use codexec_types::{FileChanges, Outcome};
 
 use super::ending::describe_limit;
 use super::resource_uri;
-use crate::Execution;
+use crate::FinishedExecution;
 use crate::escaped_text::escape_name;
 
 /// The last line says where the rest is.
@@ -13,7 +13,7 @@ const MAX_LINES: usize = 20;
 const NOT_WRITTEN_LINES: usize = 5;
 
 /// Formats the notes: empty, or sections with a heading each.
-pub(crate) fn render(execution: &Execution) -> String {
+pub(crate) fn render(execution: &FinishedExecution) -> String {
     let mut lines = artifacts(&execution.changes, &resource_uri(execution));
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
@@ -33,7 +33,7 @@ pub(crate) fn render(execution: &Execution) -> String {
 }
 
 /// Tells the state of a session whose code did not run to its end.
-fn session(execution: &Execution) -> Vec<String> {
+fn session(execution: &FinishedExecution) -> Vec<String> {
     let was_interrupted = matches!(execution.outcome, Outcome::Stopped(_) | Outcome::Cancelled);
     let said = match execution.session_ended {
         Some(reason) => {
@@ -50,7 +50,7 @@ fn session(execution: &Execution) -> Vec<String> {
 }
 
 /// Returns the text for a reply that has nothing but images.
-pub(super) fn image_count(execution: &Execution) -> String {
+pub(super) fn image_count(execution: &FinishedExecution) -> String {
     match execution.images.shown.len() {
         1 => "[1 image]".to_owned(),
         many => format!("[{many} images]"),

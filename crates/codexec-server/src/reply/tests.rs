@@ -13,8 +13,8 @@ fn written(text: &str) -> codexec_types::GuestOutput {
     codexec_types::GuestOutput::new(text.to_owned(), Vec::new())
 }
 
-fn execution(output: &str, outcome: Outcome) -> Execution {
-    Execution {
+fn execution(output: &str, outcome: Outcome) -> FinishedExecution {
+    FinishedExecution {
         id: ExecutionId::from_bits(1),
         outcome,
         limits: Limits::DEFAULT,
@@ -32,13 +32,13 @@ fn execution(output: &str, outcome: Outcome) -> Execution {
 
 #[track_caller]
 fn check(output: &str, outcome: Outcome, expected: &str) {
-    let budget = Budget { chars: 100, head: 5, tail: 5 };
-    assert_eq!(reply(&execution(output, outcome), budget).text, expected);
+    let budget = TextBudget { chars: 100, head: 5, tail: 5 };
+    assert_eq!(render_reply(&execution(output, outcome), budget).text, expected);
 }
 
 #[track_caller]
-fn check_whole(execution: &Execution, expected: &str) {
-    assert_eq!(reply(execution, Budget::DEFAULT).text, expected);
+fn check_whole(execution: &FinishedExecution, expected: &str) {
+    assert_eq!(render_reply(execution, TextBudget::DEFAULT).text, expected);
 }
 
 fn file(path: &str, bytes: u64) -> Artifact {
@@ -137,8 +137,8 @@ fn notes_follow_output_and_value() {
 fn many_files_are_counted_and_the_reply_tells_where_they_are() {
     let mut many = execution("", returned("null"));
     many.changes.created = (0..30).map(|n| file(&format!("f{n}"), 1)).collect();
-    let lines = |execution: &Execution| {
-        let text = reply(execution, Budget::DEFAULT).text;
+    let lines = |execution: &FinishedExecution| {
+        let text = render_reply(execution, TextBudget::DEFAULT).text;
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let told = lines(&many);
@@ -164,7 +164,7 @@ fn hostile_names_do_not_break_the_budget() {
     let mut hostile = execution(&"x".repeat(50_000), returned("null"));
     for letter in ["n", "\u{e0041}", "\n"] {
         hostile.changes.created = (0..20).map(|_| file(&letter.repeat(4_000), 1)).collect();
-        let text = reply(&hostile, Budget::DEFAULT).text;
+        let text = render_reply(&hostile, TextBudget::DEFAULT).text;
         assert!(text.chars().count() <= 10_000, "{}", text.chars().count());
     }
 }
@@ -174,7 +174,7 @@ fn images_follow_the_text() {
     let mut shown = execution("", returned("null"));
     let image = Image { mime: ImageType::Png, base64: "iVBORw0KGgo=".to_owned() };
     shown.images.shown = vec![image.clone()];
-    let said = reply(&shown, Budget::DEFAULT);
+    let said = render_reply(&shown, TextBudget::DEFAULT);
     assert_eq!((said.text.as_str(), said.images), ("[1 image]", vec![image.clone()]));
     shown.images.shown = vec![image.clone(), image];
     check_whole(&shown, "[2 images]");
@@ -205,8 +205,8 @@ fn every_limit_has_a_description() {
 fn the_reply_tells_the_state_of_the_session() {
     let id = Some(codexec_types::SessionId::from_bits(1));
     let mut execution = execution("", Outcome::Stopped(Limit::Wall));
-    let last = |execution: &Execution| {
-        let text = reply(execution, Budget::DEFAULT).text;
+    let last = |execution: &FinishedExecution| {
+        let text = render_reply(execution, TextBudget::DEFAULT).text;
         text.split_once("[session]\n").map(|(_, said)| said.to_owned())
     };
     assert_eq!(last(&execution), None);

@@ -2,7 +2,7 @@
 
 use codexec_types::{Grant, Principal};
 
-use super::Session;
+use super::OpenSession;
 use crate::Client;
 use crate::outer_execution::SessionScope;
 
@@ -50,7 +50,7 @@ impl Opener {
     }
 }
 
-impl Session {
+impl OpenSession {
     /// True if the requester may use the session. Code may use the one it runs in, too.
     pub(super) fn is_accessible_to(&self, client: &Client) -> bool {
         self.runs_code_of(client) || self.opener.is_accessible_to(client)

@@ -16,7 +16,7 @@ const ANSWER_BYTES: usize = 128;
 
 /// A cell that succeeded, with all answers it got, in the order of the asks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Recorded {
+pub struct RecordedCell {
     pub code: String,
     pub input: Json,
     pub args: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Recorded {
 
 /// A cell that is replayed. Its asks are answered only from the record.
 pub(crate) struct Replay {
-    pub(crate) recorded: Recorded,
+    pub(crate) recorded: RecordedCell,
     /// Indexes of the answers that were used again.
     used: Mutex<HashSet<usize>>,
 }
@@ -36,14 +36,14 @@ pub(crate) struct Replay {
 /// The recorded cells of a session.
 #[derive(Default)]
 pub(super) struct Recording {
-    cells: Vec<Arc<Recorded>>,
+    cells: Vec<Arc<RecordedCell>>,
     bytes: usize,
 }
 
-impl Recorded {
-    pub(crate) fn new(code: String, input: Json, args: Vec<String>) -> Recorded {
+impl RecordedCell {
+    pub(crate) fn new(code: String, input: Json, args: Vec<String>) -> RecordedCell {
         let bytes = code.len() + input.text().len();
-        Recorded { code, input, args, answers: Vec::new(), bytes }
+        RecordedCell { code, input, args, answers: Vec::new(), bytes }
     }
 
     /// Adds an answer.
@@ -73,7 +73,7 @@ impl Recorded {
 }
 
 impl Replay {
-    pub(crate) fn new(recorded: Recorded) -> Replay {
+    pub(crate) fn new(recorded: RecordedCell) -> Replay {
         Replay { recorded, used: Mutex::default() }
     }
 
@@ -94,7 +94,7 @@ impl Replay {
 }
 
 impl Recording {
-    pub(super) fn push(&mut self, cell: Recorded) {
+    pub(super) fn push(&mut self, cell: RecordedCell) {
         self.bytes = self.bytes.saturating_add(cell.bytes());
         // Without one cell, the others cannot be replayed.
         if self.bytes > MAX_RECORD_BYTES {
@@ -104,7 +104,7 @@ impl Recording {
         }
     }
 
-    pub(super) fn cells(&self) -> Result<Vec<Arc<Recorded>>, SnapshotError> {
+    pub(super) fn cells(&self) -> Result<Vec<Arc<RecordedCell>>, SnapshotError> {
         if self.bytes > MAX_RECORD_BYTES {
             Err(SnapshotError::TooLong)
         } else {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn ord_4_a_cell_with_too_many_answers_keeps_none_and_ends_the_recording() {
-        let mut cell = Recorded::new("1".to_owned(), Json::null(), Vec::new());
+        let mut cell = RecordedCell::new("1".to_owned(), Json::null(), Vec::new());
         let answer = Json::from_value(&"x".repeat(1 << 20).into());
         for _ in 0..64 {
             cell.push(ask(), Ok(answer.clone()));
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn each_answer_is_used_once_and_in_order() {
-        let mut cell = Recorded::new(String::new(), Json::null(), Vec::new());
+        let mut cell = RecordedCell::new(String::new(), Json::null(), Vec::new());
         for number in 0..3 {
             cell.push(ask(), Ok(Json::from_value(&number.into())));
         }

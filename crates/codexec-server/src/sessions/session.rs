@@ -7,14 +7,14 @@ use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::recording::{Recorded, Recording};
-use super::{Closed, NewSession, Opener, SessionError, SessionPermit, lock};
+use super::recording::{RecordedCell, Recording};
+use super::{ClosedSession, NewSession, Opener, SessionError, SessionPermit, lock};
 
 /// Maximum number of executions that wait for a session.
 const MAX_WAITING: usize = 64;
 
 /// An open session: its worker, and who may use it.
-pub struct Session {
+pub struct OpenSession {
     pub id: SessionId,
     pub language: Language,
     pub name: Option<String>,
@@ -60,7 +60,7 @@ pub struct SessionInfo {
 
 /// Exclusive use of a session's worker for one execution.
 pub(crate) struct SessionLease {
-    pub(crate) session: Arc<Session>,
+    pub(crate) session: Arc<OpenSession>,
     pub(crate) run: OwnedMutexGuard<Run>,
     /// The number of the execution in the session, from 1 on.
     pub(crate) number: u32,
@@ -68,11 +68,11 @@ pub(crate) struct SessionLease {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Session {
-    pub(super) fn new(new_session: NewSession, run: Run) -> Session {
+impl OpenSession {
+    pub(super) fn new(new_session: NewSession, run: Run) -> OpenSession {
         let NewSession { id, opener, language, name, folder, permit } = new_session;
         let now = (Instant::now(), SystemTime::now());
-        Session {
+        OpenSession {
             id,
             language,
             name,
@@ -99,7 +99,7 @@ impl Session {
 
     /// Waits for the worker, first come, first served.
     pub(crate) async fn lease(
-        self: &Arc<Session>,
+        self: &Arc<OpenSession>,
         cancel: &CancellationToken,
     ) -> Result<SessionLease, SessionError> {
         let busy = |_| SessionError::Busy { id: self.id.clone(), max: MAX_WAITING };
@@ -146,7 +146,7 @@ impl Session {
     }
 
     /// Returns the cells that succeeded, for replay in another session.
-    pub(crate) fn recorded_cells(&self) -> Result<Vec<Arc<Recorded>>, crate::SnapshotError> {
+    pub(crate) fn recorded_cells(&self) -> Result<Vec<Arc<RecordedCell>>, crate::SnapshotError> {
         lock(&self.state).recording.cells()
     }
 
@@ -183,7 +183,7 @@ impl Session {
 
     /// Stops the execution, and waits until all processes have ended.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
-    pub(super) async fn close(&self, reason: &'static str) -> Closed {
+    pub(super) async fn close(&self, reason: &'static str) -> ClosedSession {
         self.closing.cancel();
         let mut run = self.run.lock().await;
         run.close().await;
@@ -199,13 +199,13 @@ impl Session {
         {
             tracing::warn!(%error, session = %self.id, "the session's packages cannot be removed");
         }
-        Closed { duration: self.begun.elapsed(), executions }
+        ClosedSession { duration: self.begun.elapsed(), executions }
     }
 }
 
 impl SessionLease {
     /// Updates the session after an execution. Returns the reason if the session has ended.
-    pub(crate) fn finish(mut self, cell: Option<Recorded>) -> Option<&'static str> {
+    pub(crate) fn finish(mut self, cell: Option<RecordedCell>) -> Option<&'static str> {
         self.is_done = true;
         let SessionLease { session, run, .. } = &self;
         let mut state = lock(&session.state);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_server::{Came, Client, NamedScript};
+use codexec_server::{Client, CodeExecutionStatus, NamedScript};
 use codexec_types::Language;
 use serde_json::{Map, Value, json};
 
@@ -38,9 +38,9 @@ async fn exec(parts: Parts, args: CodeExecArgs) -> anyhow::Result<ExitCode> {
     }
     writeln!(std::io::stdout(), "{}", executed.text)?;
     Ok(match executed.came {
-        Came::Fine => ExitCode::SUCCESS,
-        Came::Failed => ExitCode::FAILURE,
-        Came::Refused => ExitCode::from(2),
+        CodeExecutionStatus::Fine => ExitCode::SUCCESS,
+        CodeExecutionStatus::Failed => ExitCode::FAILURE,
+        CodeExecutionStatus::Refused => ExitCode::from(2),
     })
 }
 

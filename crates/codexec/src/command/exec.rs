@@ -2,7 +2,10 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_server::{Budget, Client, ExecuteError, Execution, Wanted, explanation, reply};
+use codexec_server::{
+    Client, ExecuteError, ExecutionRequest, FinishedExecution, TextBudget, explain_outcome,
+    render_reply,
+};
 use codexec_types::{Json, Language, Outcome, PolicyRefusal, RequestedLimits};
 use serde_json::{Value, json};
 
@@ -13,7 +16,7 @@ use crate::cli::ExecArgs;
 use crate::parts::Parts;
 
 /// No limit: output on a terminal costs no agent's context.
-const UNLIMITED: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
+const UNLIMITED: TextBudget = TextBudget { chars: usize::MAX, head: 0, tail: 0 };
 
 pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
@@ -42,7 +45,7 @@ pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<Exit
     if as_json {
         writeln!(std::io::stdout(), "{}", to_json(&execution))?;
     } else {
-        let text = reply(&execution, UNLIMITED).text;
+        let text = render_reply(&execution, UNLIMITED).text;
         if is_fine {
             writeln!(std::io::stdout(), "{text}")?;
         } else {
@@ -76,7 +79,7 @@ fn use_option_names(error: ExecuteError) -> anyhow::Error {
     }
 }
 
-fn build_request(args: ExecArgs) -> anyhow::Result<Wanted> {
+fn build_request(args: ExecArgs) -> anyhow::Result<ExecutionRequest> {
     let language = match (&args.language, &args.file) {
         (Some(name), _) => arguments::parse_language(name)?,
         (None, Some(file)) => arguments::language_of(file).unwrap_or(Language::TypeScript),
@@ -97,7 +100,7 @@ fn build_request(args: ExecArgs) -> anyhow::Result<Wanted> {
         allowed_servers: None,
     };
     let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
-    let mut wanted = Wanted::new(language, code);
+    let mut wanted = ExecutionRequest::new(language, code);
     wanted.input = input;
     wanted.args = args.args;
     wanted.working_dir = working_dir;
@@ -105,7 +108,7 @@ fn build_request(args: ExecArgs) -> anyhow::Result<Wanted> {
     Ok(wanted)
 }
 
-fn to_json(execution: &Execution) -> Value {
+fn to_json(execution: &FinishedExecution) -> Value {
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     let (what, outcome) = match &execution.outcome {
         Outcome::Returned(json) => {
@@ -126,7 +129,7 @@ fn to_json(execution: &Execution) -> Value {
         | Outcome::Stopped(_)
         | Outcome::Crashed(_)
         | Outcome::Cancelled) => {
-            let message = explanation(execution);
+            let message = explain_outcome(execution);
             ("error", json!({"code": other.code(), "message": message}))
         }
     };

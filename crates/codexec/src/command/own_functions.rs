@@ -5,7 +5,7 @@ mod option_names;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_server::own::{OwnError, Owned};
+use codexec_server::own::{OwnFunctionError, OwnFunctionResult};
 use codexec_server::{App, Client};
 use serde_json::{Map, Value};
 
@@ -31,7 +31,11 @@ impl OwnFunctions {
     }
 
     /// Calls a function. Null arguments are left out.
-    pub(super) async fn call(&self, name: &str, args: Value) -> Result<Owned, FunctionError> {
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        args: Value,
+    ) -> Result<OwnFunctionResult, FunctionError> {
         let mut client = Client::local();
         client.takes_all = true;
         let args: Map<String, Value> = match args {
@@ -43,7 +47,7 @@ impl OwnFunctions {
             | Value::Array(_) => Map::new(),
         };
         let args = args.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        run_with_progress(&client, self.app.own(name, args, &client))
+        run_with_progress(&client, self.app.call_own_function(name, args, &client))
             .await
             .map_err(|error| FunctionError::new(&error))
     }
@@ -71,7 +75,7 @@ impl OwnFunctions {
 }
 
 impl FunctionError {
-    pub(super) fn new(error: &OwnError) -> FunctionError {
+    pub(super) fn new(error: &OwnFunctionError) -> FunctionError {
         FunctionError { code: error.code(), message: use_option_names(error.message()) }
     }
 

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use codexec_gateway::{SearchQuery, ServerState, ToolInfo, Voice};
-use codexec_server::tool_text;
+use codexec_server::render_tool;
 use codexec_types::{CallCode, ServerName, ToolKind};
 
 use crate::cli::{FormArg, ToolsCommand};
@@ -83,7 +83,7 @@ async fn schema(parts: &Parts, name: &str, form: Option<FormArg>) -> anyhow::Res
         Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
         Some(FormArg::Python) => tool.python.unwrap_or_default(),
         Some(FormArg::Json) => serde_json::to_string(&tool)?,
-        None => tool_text(&tool),
+        None => render_tool(&tool),
     };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(ExitCode::SUCCESS)
@@ -96,7 +96,7 @@ fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     for tool in tools {
-        writeln!(out, "{}", tool_text(tool))?;
+        writeln!(out, "{}", render_tool(tool))?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-use codexec_server::Budget;
+use codexec_server::TextBudget;
 
 use super::{ConfigError, file, limits::within};
 
 /// Returns the reply budget. Head and tail together never exceed the whole.
-pub(super) fn budget(file: &file::RepliesSection) -> Result<Budget, ConfigError> {
-    let usual = Budget::DEFAULT;
+pub(super) fn budget(file: &file::RepliesSection) -> Result<TextBudget, ConfigError> {
+    let usual = TextBudget::DEFAULT;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let max = within("replies.max-chars", file.max_chars, usual.chars as u64, 100..=1_000_000)?;
     // If only `max-chars` is set, head and tail keep their default share of it.
@@ -13,5 +13,5 @@ pub(super) fn budget(file: &file::RepliesSection) -> Result<Budget, ConfigError>
     let head = within("replies.head", file.head, share(usual.head).min(beside_tail), 0..=max)?;
     let tail =
         within("replies.tail", file.tail, share(usual.tail).min(max - head), 0..=max - head)?;
-    Ok(Budget { chars: count(max), head: count(head), tail: count(tail) })
+    Ok(TextBudget { chars: count(max), head: count(head), tail: count(tail) })
 }

@@ -92,7 +92,7 @@ impl Reloader {
     /// Publishes problems and waiting servers to the app.
     pub(crate) fn publish(&self, app: &App) {
         app.in_force.set_problems(problems(&self.now));
-        app.in_force.set_waiting(waiting_names(&self.now));
+        app.in_force.set_pending_servers(waiting_names(&self.now));
     }
 }
 

@@ -4,7 +4,7 @@ use codexec_types::{Language, RequestedLimits, ServerName, find_nearest_names, t
 use serde_json::{Map, Value};
 
 use crate::fields::Fields;
-use crate::{App, Wanted};
+use crate::{App, ExecutionRequest};
 
 /// More servers than anybody has.
 const MAX_SERVERS: usize = 1_000;
@@ -44,8 +44,8 @@ impl RunPythonArguments {
     }
 
     /// The code may call the named servers, and see all servers.
-    pub(super) fn to_request(&self) -> Wanted {
-        let mut wanted = Wanted::new(Language::Python, self.code.clone());
+    pub(super) fn to_request(&self) -> ExecutionRequest {
+        let mut wanted = ExecutionRequest::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
         wanted.asked = RequestedLimits {
             wall: Some(self.timeout),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::RunPythonArguments;
 use crate::own::exit_code;
-use crate::reply::{explanation, render_value, resource_uri};
-use crate::{Budget, ExecuteError, Execution};
+use crate::reply::{explain_outcome, render_value, resource_uri};
+use crate::{ExecuteError, FinishedExecution, TextBudget};
 
 /// The four words for how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl PayloadStatus {
 }
 
 impl Payload {
-    pub(super) fn of(execution: &Execution, asked: &RunPythonArguments) -> Payload {
+    pub(super) fn of(execution: &FinishedExecution, asked: &RunPythonArguments) -> Payload {
         let mut payload = Payload {
             status: PayloadStatus::Success,
             summary: "Success".to_owned(),
@@ -63,7 +63,7 @@ impl Payload {
             Outcome::Exited { .. }
             | Outcome::Stopped(_)
             | Outcome::Crashed(_)
-            | Outcome::Cancelled => payload.fail(PayloadStatus::Error, explanation(execution)),
+            | Outcome::Cancelled => payload.fail(PayloadStatus::Error, explain_outcome(execution)),
         }
         payload.cut(&format!("the whole is the resource {}", resource_uri(execution)));
         payload
@@ -76,7 +76,7 @@ impl Payload {
 
     /// codexec could not run the code.
     pub(super) fn failed(error: &ExecuteError) -> Payload {
-        Payload::not_run(PayloadStatus::Error, crate::failure(error).text)
+        Payload::not_run(PayloadStatus::Error, crate::render_failure(error).text)
     }
 
     fn not_run(status: PayloadStatus, why: String) -> Payload {
@@ -126,7 +126,7 @@ impl Payload {
 
     /// Cuts all parts to equal shares of one budget.
     fn cut(&mut self, whole: &str) {
-        let budget = Budget::DEFAULT;
+        let budget = TextBudget::DEFAULT;
         let error = self.error.as_mut().into_iter();
         let parts = [&mut self.stdout, &mut self.stderr].into_iter();
         let parts: Vec<&mut String> = parts
@@ -139,7 +139,7 @@ impl Payload {
             return;
         }
         let count = parts.len().max(1);
-        let share = Budget {
+        let share = TextBudget {
             chars: budget.chars / count,
             head: budget.head / count,
             tail: budget.tail / count,

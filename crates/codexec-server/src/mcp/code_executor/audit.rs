@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::calls::CallSummaries;
 use super::result::error_text;
-use crate::{App, Client, Execution, Wanted};
+use crate::{App, Client, ExecutionRequest, FinishedExecution};
 
 const MAX_ERROR_CHARS: usize = 1_000;
 
@@ -22,7 +22,7 @@ pub(super) struct CodeInfo {
 }
 
 impl CodeInfo {
-    pub(super) fn of(wanted: &Wanted, allowed_tools: Vec<String>) -> CodeInfo {
+    pub(super) fn of(wanted: &ExecutionRequest, allowed_tools: Vec<String>) -> CodeInfo {
         let digest = Sha256::digest(wanted.code.as_bytes());
         CodeInfo {
             language: wanted.language,
@@ -36,7 +36,7 @@ impl CodeInfo {
 pub(super) async fn log_execution(
     app: &App,
     about: &CodeInfo,
-    execution: &Execution,
+    execution: &FinishedExecution,
     calls: &CallSummaries,
     client: &Client,
 ) {

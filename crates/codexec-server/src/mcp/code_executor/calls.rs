@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::discovery::RECORDED_SERVER;
 use crate::escaped_text::escape_name;
-use crate::{App, Execution};
+use crate::{App, FinishedExecution};
 
 /// Maximum number of different tools in a result.
 const MAX_TOOLS: usize = 100;
@@ -30,7 +30,7 @@ struct ToolSummary {
 }
 
 impl CallSummaries {
-    pub(super) async fn of(app: &App, execution: &Execution) -> CallSummaries {
+    pub(super) async fn of(app: &App, execution: &FinishedExecution) -> CallSummaries {
         if execution.usage.tool_calls == 0 {
             return CallSummaries::default();
         }

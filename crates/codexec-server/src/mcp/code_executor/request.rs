@@ -9,7 +9,7 @@ use super::refusal::ExecutorRefusal;
 use crate::discovery::DiscoveryRules;
 use crate::escaped_text::escape_name;
 use crate::fields::Fields;
-use crate::{App, Wanted};
+use crate::{App, ExecutionRequest};
 
 pub(super) const MIN_TIMEOUT_MS: u64 = 1_000;
 pub(super) const MAX_TIMEOUT_MS: u64 = 300_000;
@@ -23,7 +23,7 @@ const MAX_PROMPT_CHARS: usize = 100_000;
 
 /// The parsed arguments of an execution.
 pub(super) struct ExecutorRequest {
-    pub(super) wanted: Wanted,
+    pub(super) wanted: ExecutionRequest,
     pub(super) allowed_tools: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl ExecutorRequest {
             return Err(ExecutorRefusal::validation(error)
                 .suggesting("leave enableSampling out, return what is to be thought about, and think about it between two executions"));
         }
-        let mut wanted = Wanted::new(language, code);
+        let mut wanted = ExecutionRequest::new(language, code);
         if let Some((dir, files)) = permissions.resolve(app, language).await? {
             (wanted.working_dir, wanted.files) = (Some(dir), Some(files));
         }

@@ -5,27 +5,27 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use super::calls::CallSummaries;
-use crate::reply::{explanation, render_value};
-use crate::{Budget, Execution, reply};
+use crate::reply::{explain_outcome, render_value};
+use crate::{FinishedExecution, TextBudget, render_reply};
 
 /// Returns the object that the schema promises, and a text: clients show one or the other, so both
 /// contain the output.
 pub(super) fn result(
-    execution: &Execution,
+    execution: &FinishedExecution,
     calls: &CallSummaries,
-    budget: Budget,
+    budget: TextBudget,
 ) -> CallToolResult {
     let error = execution.outcome.code().map(|_| error_text(execution, budget));
     let output = output(execution, budget);
-    let mut said = reply(execution, budget);
+    let mut reply = render_reply(execution, budget);
     if let Some(error) = &error {
-        said.text = match output.as_str() {
+        reply.text = match output.as_str() {
             "" => error.clone(),
             output => format!("{error}\n[output]\n{}", output.trim_end_matches('\n')),
         };
     }
-    let mut content = vec![ContentBlock::text(said.text)];
-    let images = said.images.into_iter();
+    let mut content = vec![ContentBlock::text(reply.text)];
+    let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
     let mut result = match error {
         Some(_) => CallToolResult::error(content),
@@ -36,7 +36,7 @@ pub(super) fn result(
 }
 
 fn structured(
-    execution: &Execution,
+    execution: &FinishedExecution,
     output: String,
     error: Option<String>,
     calls: &CallSummaries,
@@ -56,7 +56,7 @@ fn structured(
 }
 
 /// Returns the output, followed by the value as at a prompt.
-fn output(execution: &Execution, budget: Budget) -> String {
+fn output(execution: &FinishedExecution, budget: TextBudget) -> String {
     let mut output = execution.output.text().to_owned();
     if let Some(value) = execution.outcome.value().filter(|value| *value != "null") {
         if !output.is_empty() && !output.ends_with('\n') {
@@ -67,26 +67,26 @@ fn output(execution: &Execution, budget: Budget) -> String {
     budget_share(execution, budget).cut(&output, &whole_text_hint(execution))
 }
 
-pub(super) fn error_text(execution: &Execution, budget: Budget) -> String {
+pub(super) fn error_text(execution: &FinishedExecution, budget: TextBudget) -> String {
     let error = match execution.outcome {
         Outcome::Stopped(Limit::Wall) => format!(
             "Execution timeout after {}; do less, or ask for more with timeoutMs",
             format_duration(execution.limits.wall)
         ),
-        _ => explanation(execution),
+        _ => explain_outcome(execution),
     };
     budget_share(execution, budget).cut(&error, &whole_text_hint(execution))
 }
 
 /// An error shares the budget with the output.
-fn budget_share(execution: &Execution, budget: Budget) -> Budget {
+fn budget_share(execution: &FinishedExecution, budget: TextBudget) -> TextBudget {
     match execution.outcome.code() {
         Some(_) => budget.halved(),
         None => budget,
     }
 }
 
-fn whole_text_hint(execution: &Execution) -> String {
+fn whole_text_hint(execution: &FinishedExecution) -> String {
     format!("the whole is the resource codexec://executions/{}", execution.id)
 }
 

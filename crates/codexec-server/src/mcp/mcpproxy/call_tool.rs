@@ -12,7 +12,7 @@ use crate::mcp::codexec::start_call;
 use crate::mcp::direct;
 use crate::mcp::pending_call::{CallOutcome, PendingCall};
 use crate::mcp::tool_result;
-use crate::{App, Reply};
+use crate::{App, ToolReply};
 
 /// The kind of operation that a call declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) fn begin(
     match read(arguments, operation_of(called_as)) {
         Ok((name, args)) => direct::begin_with(app, name, args, context, to_outcome),
         Err(problem) => {
-            let reply = Reply::error(format!("INVALID_ARGS: {problem}"));
+            let reply = ToolReply::error(format!("INVALID_ARGS: {problem}"));
             start_call(app, context, |_, _| async {
                 CallOutcome::Own(Box::new(tool_result(reply)))
             })

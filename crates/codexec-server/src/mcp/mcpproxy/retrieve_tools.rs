@@ -3,7 +3,7 @@ use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value, json};
 
 use crate::fields::{FieldError, Fields};
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
 /// Maximum length of the result without the tools.
@@ -16,18 +16,18 @@ const DETAILS: [(&str, ToolDetail); 4] = [
     ("names", ToolDetail::Names),
 ];
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply {
     let query = match read_query(arguments, app.seeds.proxy.tools_limit) {
         Ok(query) => query,
-        Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
+        Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
     match app.gateway.search(&query, &app.in_force.policy().tools).await {
         Ok(found) => {
             let mut notes = notes(&found);
             notes.extend(app.in_force.waiting_note());
-            Reply::success(format_result(&query, &found, &notes, Budget::DEFAULT))
+            ToolReply::success(format_result(&query, &found, &notes, TextBudget::DEFAULT))
         }
-        Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
+        Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
 
@@ -59,7 +59,7 @@ fn format_result(
     query: &SearchQuery,
     found: &SearchReply,
     notes: &[String],
-    budget: Budget,
+    budget: TextBudget,
 ) -> String {
     let mut left = budget.chars.saturating_sub(OVERHEAD_CHARS);
     let fits = |tool: &Value| {

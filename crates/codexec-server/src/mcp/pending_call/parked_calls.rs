@@ -12,7 +12,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::{PendingCall, replace_result};
-use crate::Reply;
+use crate::ToolReply;
 use crate::mcp::tool_result;
 
 /// As long as the asking server waits.
@@ -62,7 +62,7 @@ impl ParkedCalls {
         if calls.len() >= MAX_PARKED || getrandom::fill(&mut bits).is_err() {
             let sorry = "QUEUE_FULL: the call asks a question, and too many others wait for \
                          answers; answer some of them first";
-            return CallToolResponse::Complete(tool_result(Reply::error(sorry.to_owned())));
+            return CallToolResponse::Complete(tool_result(ToolReply::error(sorry.to_owned())));
         }
         let key = format!("{:032x}", u128::from_ne_bytes(bits));
         let request = json!({"method": "elicitation/create", "params": call.question.params});

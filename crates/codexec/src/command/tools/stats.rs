@@ -15,7 +15,7 @@ pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
     let costs = parts.gateway.costs(&parts.config.policy.tools).await;
     let tools: usize = costs.iter().map(|cost| cost.tools).sum();
     let all = count_tokens(costs.iter().map(|cost| cost.characters).sum());
-    let (own_tools, own_characters) = codexec_server::mcp::listed_tools();
+    let (own_tools, own_characters) = codexec_server::mcp::measure_tool_list();
     let own = count_tokens(own_characters);
     let mut out = std::io::stdout();
     if as_json {
