@@ -27,7 +27,7 @@ pub(crate) struct Interpreter {
 
 /// Returns every language with its interpreter, or the reason why there is none. Starts
 /// interpreters, so it must not be called while serving a request.
-pub fn interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
+pub fn list_interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
     let about = |language| {
         let found = match Engine::of(language) {
             Engine::Js => Ok("built in".to_owned()),

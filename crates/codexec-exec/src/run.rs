@@ -33,7 +33,7 @@ use crate::slot::{BusySlot, KillOnDrop, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::{files, zygote};
 
-pub use session_end::Over;
+pub use session_end::SessionEnd;
 
 /// One execution in flight, or a session with one cell at a time. Dropping a run kills the worker
 /// and frees its slot: a worker whose end was not observed is never reused.
@@ -203,12 +203,12 @@ impl Run {
         }
     }
 
-    /// Pauses the wall clock until [`Run::go_on`], because the guest waits for a human.
-    pub fn wait(&mut self) {
+    /// Pauses the wall clock until [`Run::resume_clock`], because the guest waits for a human.
+    pub fn pause_clock(&mut self) {
         self.clock.pause(Instant::now());
     }
 
-    pub fn go_on(&mut self) {
+    pub fn resume_clock(&mut self) {
         self.clock.resume(Instant::now());
     }
 
@@ -234,7 +234,7 @@ impl Run {
     /// workspace are copied to `keep`, because the workspace is deleted.
     ///
     /// For a session, these are the changes since the last cell.
-    pub async fn changes(&mut self, keep: PathBuf) -> FileChanges {
+    pub async fn collect_changes(&mut self, keep: PathBuf) -> FileChanges {
         if self.session.is_some() {
             return self.cell_changes(keep).await;
         }
@@ -252,7 +252,7 @@ impl Run {
     }
 
     /// Returns the limits that the guest reached without being stopped by them; only after the end.
-    pub fn limits_met(&self) -> Vec<Limit> {
+    pub fn reached_limits(&self) -> Vec<Limit> {
         self.limits_met.clone()
     }
 

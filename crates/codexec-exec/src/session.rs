@@ -24,7 +24,7 @@ impl Workers {
     /// `packages` is a directory that it sees read-only, including files added later.
     ///
     /// Sessions need no permit; the caller bounds their number.
-    pub async fn open(
+    pub async fn open_session(
         &self,
         admitted: &Admitted,
         servers: Vec<String>,

@@ -105,9 +105,9 @@ impl Workers {
 
     /// Takes a worker permit or a position in the queue. Returns at once, with `Busy` when the
     /// queue is full.
-    pub fn enter(&self) -> Result<Place, ExecError> {
+    pub fn take_ticket(&self) -> Result<QueueTicket, ExecError> {
         if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
-            return Ok(Place(QueueState::Running(permit)));
+            return Ok(QueueTicket(QueueState::Running(permit)));
         }
         let settings = &self.0.resources.settings;
         let queued = self.0.waiting.fetch_add(1, Ordering::Relaxed);
@@ -115,18 +115,18 @@ impl Workers {
         if queued >= settings.queue {
             return Err(self.0.busy_error(queued));
         }
-        Ok(Place(QueueState::Queued(place, queued)))
+        Ok(QueueTicket(QueueState::Queued(place, queued)))
     }
 
     /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
-        self.start_at(self.enter()?, admitted, servers).await
+        self.start_with_ticket(self.take_ticket()?, admitted, servers).await
     }
 
     /// Like [`Workers::start`], for a request that is already admitted to the queue.
-    pub async fn start_at(
+    pub async fn start_with_ticket(
         &self,
-        place: Place,
+        place: QueueTicket,
         admitted: &Admitted,
         servers: Vec<String>,
     ) -> Result<Run, ExecError> {
@@ -171,7 +171,7 @@ impl WorkersInner {
         }
     }
 
-    async fn acquire_permit(&self, place: Place) -> Result<OwnedSemaphorePermit, ExecError> {
+    async fn acquire_permit(&self, place: QueueTicket) -> Result<OwnedSemaphorePermit, ExecError> {
         let (place, queued) = match place.0 {
             QueueState::Running(permit) => return Ok(permit),
             QueueState::Queued(place, queued) => (place, queued),
@@ -191,7 +191,7 @@ impl WorkersInner {
 }
 
 /// A permit to run now, or a position in the queue.
-pub struct Place(QueueState);
+pub struct QueueTicket(QueueState);
 
 enum QueueState {
     Running(OwnedSemaphorePermit),

@@ -24,7 +24,7 @@ const MIN_MEMORY_BYTES: usize = 4 << 20;
 const RESULT_BYTES: usize = 8 << 20;
 
 /// A warm engine, without any guest code.
-pub struct Guest {
+pub struct JsGuest {
     context: Context,
     host: Rc<HostLink>,
     prelude: Persistent<Object<'static>>,
@@ -39,9 +39,9 @@ pub enum WarmError {
     Prelude(String),
 }
 
-impl Guest {
+impl JsGuest {
     /// Loads the engine and the prelude. Fork after this.
-    pub fn warm() -> Result<Guest, WarmError> {
+    pub fn warm() -> Result<JsGuest, WarmError> {
         let runtime = Runtime::new().map_err(WarmError::Engine)?;
         runtime.set_max_stack_size(STACK_BYTES);
         let context = Context::full(&runtime).map_err(WarmError::Engine)?;
@@ -60,7 +60,7 @@ impl Guest {
                 take_ok(&ctx, noted);
             },
         )));
-        Ok(Guest { context, host, prelude })
+        Ok(JsGuest { context, host, prelude })
     }
 
     /// Reads one `ToGuest::Start`, runs it or the cells that follow it, and reports how each ended.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{Furnisher, Place, Run, Usage, Workers};
+use codexec_exec::{PackageMounter, QueueTicket, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
 use codexec_store::{Begin, Finish};
@@ -172,7 +172,7 @@ impl App {
         // First of all, so that a busy server refuses at once.
         let place = match &wanted.session {
             Some(_) => None,
-            None => Some(self.workers.enter()?),
+            None => Some(self.workers.take_ticket()?),
         };
         let discovery = wanted.discovery.take().or_else(|| discovery::outer_discovery(client));
         let (session, script) = (wanted.session.take(), wanted.script.take());
@@ -261,7 +261,7 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        (lease, place): (Option<SessionLease>, Option<Place>),
+        (lease, place): (Option<SessionLease>, Option<QueueTicket>),
         nested: &Client,
     ) -> Result<Option<GuestRun>, ExecuteError> {
         match lease {
@@ -275,8 +275,8 @@ impl App {
                 let discovery = discovery::outer_discovery(nested);
                 let visible = discovery.as_ref().map_or(admitted.tools(), |rules| &rules.visible);
                 let servers = self.visible_servers(visible);
-                let place = place.map_or_else(|| self.workers.enter(), Ok)?;
-                let starting = self.workers.start_at(place, admitted, servers);
+                let place = place.map_or_else(|| self.workers.take_ticket(), Ok)?;
+                let starting = self.workers.start_with_ticket(place, admitted, servers);
                 let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }
@@ -348,8 +348,8 @@ impl App {
                 Some(answer) = asks.next() => run.answer(answer),
                 Some(answer) = own_asks.next() => run.answer(answer),
                 Ok(()) = questions.changed() => match *questions.borrow_and_update() {
-                    0 => run.go_on(),
-                    _ => run.wait(),
+                    0 => run.resume_clock(),
+                    _ => run.pause_clock(),
                 },
                 () = &mut broken_off => break stop_and_wait(run, closing, results).await,
             }
@@ -366,8 +366,8 @@ impl App {
     async fn collect_results(&self, run: &mut Run, id: &ExecutionId, results: &mut RunResults) {
         let folder = self.records.artifacts_folder(id);
         results.usage = run.usage();
-        results.limits_met = run.limits_met();
-        results.changes = run.changes(folder.clone()).await;
+        results.limits_met = run.reached_limits();
+        results.changes = run.collect_changes(folder.clone()).await;
         results.images.save(folder).await;
     }
 
@@ -422,9 +422,9 @@ impl GuestRun {
     }
 
     /// Returns access to the guest's files, for packages. A session has packages of its own.
-    fn furnisher(&mut self) -> Option<Furnisher> {
+    fn furnisher(&mut self) -> Option<PackageMounter> {
         match self {
-            GuestRun::NewWorker(run) => run.furnisher(),
+            GuestRun::NewWorker(run) => run.package_mounter(),
             GuestRun::Session(_) => None,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{ExecError, Furnisher};
+use codexec_exec::{ExecError, PackageMounter};
 use codexec_types::{ExecutionId, Language};
 use tokio::sync::OnceCell;
 
@@ -20,7 +20,7 @@ const STALE_AGE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 pub(crate) struct ExecutionPackages {
     pub(crate) language: Language,
     folder: PathBuf,
-    furnisher: OnceLock<Furnisher>,
+    furnisher: OnceLock<PackageMounter>,
     is_created: AtomicBool,
     is_visible: OnceCell<()>,
 }
@@ -37,7 +37,7 @@ impl ExecutionPackages {
     }
 
     /// Sets the access to the guest's files, once it runs.
-    pub(crate) fn set_furnisher(&self, furnisher: Option<Furnisher>) {
+    pub(crate) fn set_furnisher(&self, furnisher: Option<PackageMounter>) {
         if let Some(furnisher) = furnisher {
             // There is one guest, so this is set once.
             let _ = self.furnisher.set(furnisher);
@@ -63,10 +63,10 @@ impl ExecutionPackages {
         let folder = self.folder.clone();
         let make = move || {
             remove_old_siblings(&folder);
-            Packages::folder_for_session(&folder)
+            Packages::create_session_folder(&folder)
         };
         let made = tokio::task::spawn_blocking(make).await.map_err(io::Error::other)??;
-        furnisher.show_packages(made).await
+        furnisher.mount_packages(made).await
     }
 
     /// Removes the folder, if it was created.

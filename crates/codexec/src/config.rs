@@ -12,7 +12,7 @@ pub(crate) mod seeds;
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::{Python, packages};
+use codexec_exec::{PythonSettings, packages};
 use codexec_gateway::Client;
 use codexec_sandbox::Layer;
 use codexec_server::{Seeds, SessionSettings, TextBudget};
@@ -34,13 +34,13 @@ pub(crate) struct Config {
     pub(crate) allowed: AllowedTools,
     /// The directories that guests may write. No program is started from them.
     pub(crate) guest_paths: GuestPaths,
-    pub(crate) python: Python,
+    pub(crate) python: PythonSettings,
     pub(crate) node: Option<PathBuf>,
     /// Extra environment variables for guests.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) lowered: Vec<Layer>,
     /// Limits for what code may write into a directory of the user's.
-    pub(crate) commit_limits: codexec_exec::Files,
+    pub(crate) commit_limits: codexec_exec::FileSettings,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
     pub(crate) upstreams: UpstreamDefaults,
@@ -48,7 +48,7 @@ pub(crate) struct Config {
     pub(crate) sessions: SessionSettings,
     /// The folder of saved scripts.
     pub(crate) scripts: PathBuf,
-    pub(crate) packages: packages::Settings,
+    pub(crate) packages: packages::PackageSettings,
     pub(crate) logs: LogSettings,
     pub(crate) seeds: Seeds,
     /// How much of a long text a reply shows.

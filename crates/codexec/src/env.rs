@@ -90,7 +90,7 @@ pub(crate) fn upstream_variables() -> Vec<(String, String)> {
 
 /// Returns the variables that configure pip and npm and the proxies to their indexes.
 pub(crate) fn installer_variables() -> Vec<(String, String)> {
-    let names = codexec_exec::packages::VARIABLES.iter();
+    let names = codexec_exec::packages::ENVIRONMENT_VARIABLES.iter();
     names.filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect()
 }
 

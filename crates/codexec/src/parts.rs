@@ -134,7 +134,7 @@ impl Parts {
             lowered: self.config.lowered.clone(),
             files: self.config.commit_limits.clone(),
             work_dirs: self.config.policy.files.allowed.clone(),
-            packages: codexec_exec::packages::Settings {
+            packages: codexec_exec::packages::PackageSettings {
                 environment: env::installer_variables(),
                 ..self.config.packages.clone()
             },

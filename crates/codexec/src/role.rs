@@ -20,7 +20,7 @@ pub(crate) fn run(role: Role) -> ! {
     }
     // A zygote's control socket is its stdin.
     match (role, std::io::stdin().as_fd().try_clone_to_owned()) {
-        (Role::Js, Ok(control)) => match codexec_js::Guest::warm() {
+        (Role::Js, Ok(control)) => match codexec_js::JsGuest::warm() {
             Ok(guest) => serve_zygote(control, |socket| guest.run(socket)),
             Err(error) => report(&error),
         },

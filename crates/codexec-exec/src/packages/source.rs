@@ -8,16 +8,16 @@ use codexec_sandbox::ask_program;
 use codexec_types::Language;
 use serde::Deserialize;
 
-use super::address::{Host, Index};
+use super::address::{IndexHost, PackageIndex};
 use super::proxy::ProxyRoute;
-use super::{PackageError, Settings};
+use super::{PackageError, PackageSettings};
 
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
 pub(super) struct PackageSource {
-    pub(super) index: Index,
-    pub(super) hosts: Vec<Host>,
+    pub(super) index: PackageIndex,
+    pub(super) hosts: Vec<IndexHost>,
     pub(super) certificates: Option<PathBuf>,
     pub(super) route: ProxyRoute,
     /// The names of the settings for these, for error messages.
@@ -29,7 +29,7 @@ impl PackageSource {
     /// Combines our settings with those of the user's own installer. Blocks.
     pub(super) fn new(
         language: Language,
-        settings: &Settings,
+        settings: &PackageSettings,
         config: &InstallerConfig,
     ) -> Result<PackageSource, PackageError> {
         let is_node = language == Language::Node;
@@ -43,7 +43,7 @@ impl PackageSource {
         let usual = config.public.as_ref().map(|public| &public.index);
         let index = match (named, config.index.as_ref().or(usual)) {
             (Some(index), _) => index.clone(),
-            (None, Some(text)) => Index::parse(text).map_err(|error| {
+            (None, Some(text)) => PackageIndex::parse(text).map_err(|error| {
                 PackageError::Settings(format!(
                     "the installer's own settings: {error}; name another with `{index_setting}` \
                      in config.toml"
@@ -59,8 +59,9 @@ impl PackageSource {
         let mut hosts = hosts.clone();
         hosts.push(index.host());
         if let Some(DefaultIndex { index: public, files }) = &config.public {
-            let is_public = Index::parse(public).is_ok_and(|public| public.host() == index.host());
-            hosts.extend(Host::parse(files).ok().filter(|_| is_public));
+            let is_public =
+                PackageIndex::parse(public).is_ok_and(|public| public.host() == index.host());
+            hosts.extend(IndexHost::parse(files).ok().filter(|_| is_public));
         }
         let names: &[&str] = if is_node {
             &["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::earlier_output::EarlierOutputs;
 use super::idle::{IDLE_CHECK_INTERVAL, LateOutput};
-use super::{CHECK_INTERVAL, MAX_QUESTIONS, Over, Run, RunState, Usage};
+use super::{CHECK_INTERVAL, MAX_QUESTIONS, Run, RunState, SessionEnd, Usage};
 use crate::clock::Clock;
 use crate::evidence::Evidence;
 use crate::files::{self, WorkspaceFiles};
@@ -44,7 +44,7 @@ pub(super) struct SessionState {
     /// True until the output pipes of the current cell arrive. Until then, the pipes at hand belong
     /// to an earlier cell.
     awaits_streams: bool,
-    pub(super) end: Option<Over>,
+    pub(super) end: Option<SessionEnd>,
     pub(super) late_output: LateOutput,
     /// CPU time that the processes had used when the cell, or the idle period, started.
     pub(super) cpu_before: Duration,
@@ -108,13 +108,13 @@ fn generate_key() -> String {
 
 impl Run {
     /// Starts a cell in an idle session. [`Run::next`] returns its events; after its
-    /// [`RunEvent::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
-    /// answers to asks of a cell that has ended.
-    pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), Over> {
+    /// [`RunEvent::Ended`], the session takes the next cell unless [`Run::session_end`] returns a
+    /// reason. The caller drops answers to asks of a cell that has ended.
+    pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), SessionEnd> {
         debug_assert!(matches!(self.state, RunState::Ended(_)), "one cell at a time");
         self.collect_late_output();
         let now = Instant::now();
-        let Some(session) = &mut self.session else { return Err(Over::Closed) };
+        let Some(session) = &mut self.session else { return Err(SessionEnd::Closed) };
         if let Some(end) = session.end {
             return Err(end);
         }
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// Returns why the session ended, if it has.
-    pub fn is_over(&self) -> Option<Over> {
+    pub fn session_end(&self) -> Option<SessionEnd> {
         self.session.as_ref().and_then(|session| session.end)
     }
 

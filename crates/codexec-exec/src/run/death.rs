@@ -5,7 +5,7 @@ use std::time::Duration;
 use codexec_sandbox::Exit;
 use codexec_types::{FromGuest, Limit, Outcome, RunEvent};
 
-use super::{Over, Run, RunState};
+use super::{Run, RunState, SessionEnd};
 use crate::evidence::{Claim, Evidence};
 use crate::frames::ReceivedFrame;
 use crate::output::read_either;
@@ -51,7 +51,7 @@ impl Run {
             None => evidence.judge_engine(claim),
         };
         if let Some(session) = &mut self.session {
-            session.end.get_or_insert(Over::from_outcome(&outcome));
+            session.end.get_or_insert(SessionEnd::from_outcome(&outcome));
         }
         self.state = RunState::Ended(outcome);
         // A slot whose worker was not reaped is not reused; dropping it kills the worker.

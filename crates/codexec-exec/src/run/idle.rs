@@ -6,7 +6,7 @@ use std::time::Duration;
 use codexec_types::{CallCode, CallError, FromGuest, Limit, Outcome, OutputStream, RunEvent};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Over, ProgramEvent, Run, RunState, next_event, next_late_output};
+use super::{ProgramEvent, Run, RunState, SessionEnd, next_event, next_late_output};
 use crate::frames::ReceivedFrame;
 use crate::process_tree::TreeWatch;
 
@@ -82,10 +82,10 @@ impl LateStream {
 impl Run {
     /// Watches an idle session, and returns when it has ended. Cancel-safe: dropped when there is a
     /// cell to send.
-    pub async fn idle(&mut self) -> Over {
+    pub async fn watch_idle(&mut self) -> SessionEnd {
         loop {
             match &self.state {
-                RunState::Ended(_) => match self.is_over() {
+                RunState::Ended(_) => match self.session_end() {
                     Some(over) => return over,
                     None => self.wait_while_idle().await,
                 },
@@ -98,7 +98,7 @@ impl Run {
     /// Ends a session, and returns when nothing of it is left.
     pub async fn close(&mut self) {
         if let Some(session) = &mut self.session {
-            session.end.get_or_insert(Over::Closed);
+            session.end.get_or_insert(SessionEnd::Closed);
         }
         if self.busy.is_some() {
             self.state = RunState::Dying(Some(Outcome::Cancelled), None);

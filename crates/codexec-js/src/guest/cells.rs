@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use codexec_types::{Cell, CellEnding, FromGuest, WorkerJob};
 
-use super::{Guest, GuestRun};
+use super::{GuestRun, JsGuest};
 use crate::fault::take_ok;
 use crate::program::{NameScope, Program};
 use crate::wire::HostGone;
 
-impl Guest {
+impl JsGuest {
     /// Runs cells until the host is gone.
     pub(super) fn run_cells(&self, job: &WorkerJob) -> Result<(), HostGone> {
         self.limit_memory(job);

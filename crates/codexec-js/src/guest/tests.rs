@@ -18,7 +18,7 @@ use codexec_types::{
     ToGuest, WorkerJob, frame_length,
 };
 
-use super::Guest;
+use super::JsGuest;
 
 type Reply = Result<Json, CallError>;
 
@@ -44,7 +44,7 @@ fn play_batches(job: WorkerJob, batch: usize, answer: impl Fn(&Ask) -> Reply) ->
     // As large as the main thread's stack, on which workers run.
     let worker = thread::Builder::new()
         .stack_size(8 << 20)
-        .spawn(move || Guest::warm().expect("a warm guest").run(socket))
+        .spawn(move || JsGuest::warm().expect("a warm guest").run(socket))
         .expect("a thread");
     host.write_all(&ToGuest::Start(job).encode().expect("a frame")).expect("a listening guest");
     let mut record = HostRecord {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use codexec_exec::packages::Target;
+use codexec_exec::packages::InstallTarget;
 use codexec_scripts::Meta;
 use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl App {
             .map_err(|error| OwnFunctionError::invalid(format!("package: {error}")))?;
         let target = match execution {
             Some(execution) => {
-                Target::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
+                InstallTarget::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
             }
             None => install_target(session.as_deref()),
         };
@@ -91,20 +91,20 @@ impl App {
         let own = calling_execution(client).filter(|_| session.is_none());
         let own = own.and_then(|execution| Some((execution.language, execution.created_folder()?)));
         if let Some((one, folder)) = own.filter(|(one, _)| languages.contains(one)) {
-            let found = self.packages.installed(one, Target::Session(folder)).await?;
+            let found = self.packages.list_installed(one, InstallTarget::Session(folder)).await?;
             packages.extend(package_entries(one, &found));
         }
         for &one in &languages {
-            let found = match self.packages.installed(one, install_target(session.as_deref())).await
-            {
-                Ok(found) => found,
-                // A list for all languages leaves out those that are not installed.
-                Err(error) if language.is_none() => {
-                    tracing::info!(%error, language = %one, "packages cannot be listed");
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let found =
+                match self.packages.list_installed(one, install_target(session.as_deref())).await {
+                    Ok(found) => found,
+                    // A list for all languages leaves out those that are not installed.
+                    Err(error) if language.is_none() => {
+                        tracing::info!(%error, language = %one, "packages cannot be listed");
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
             packages.extend(package_entries(one, &found));
         }
         Ok(json!({"packages": packages}))
@@ -146,7 +146,7 @@ impl App {
         let needed =
             needed.map_err(|error| OwnFunctionError::invalid(format!("packages: {error}")))?;
         let missing =
-            self.packages.missing(&needed, session.map(|session| &*session.folder)).await?;
+            self.packages.find_missing(&needed, session.map(|session| &*session.folder)).await?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -182,10 +182,10 @@ fn package_entries(language: Language, found: &[(String, String)]) -> impl Itera
     })
 }
 
-fn install_target(session: Option<&OpenSession>) -> Target<'_> {
+fn install_target(session: Option<&OpenSession>) -> InstallTarget<'_> {
     match session {
-        Some(session) => Target::Session(&session.folder),
-        None => Target::Everybody,
+        Some(session) => InstallTarget::Session(&session.folder),
+        None => InstallTarget::Everybody,
     }
 }
 

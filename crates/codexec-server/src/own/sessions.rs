@@ -68,7 +68,7 @@ impl App {
         let packages = create_packages_folder(&folder).await.map_err(folder_error)?;
         let mut run = self
             .workers
-            .open(&admitted, servers, Some(packages))
+            .open_session(&admitted, servers, Some(packages))
             .await
             .map_err(crate::ExecuteError::from)?;
         let start = SessionStart {
@@ -282,7 +282,7 @@ impl App {
 
 async fn create_packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
     let folder = folder.to_owned();
-    let made = tokio::task::spawn_blocking(move || Packages::folder_for_session(&folder));
+    let made = tokio::task::spawn_blocking(move || Packages::create_session_folder(&folder));
     made.await.map_err(std::io::Error::other)?
 }
 

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use codexec_exec::{Over, Run};
+use codexec_exec::{Run, SessionEnd};
 use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -126,7 +126,7 @@ impl OpenSession {
         lock(&self.state).over
     }
 
-    pub(crate) fn ended_error(&self, over: Over) -> SessionError {
+    pub(crate) fn ended_error(&self, over: SessionEnd) -> SessionError {
         SessionError::Ended { id: self.id.clone(), reason: reason_name(over).to_owned() }
     }
 
@@ -174,7 +174,7 @@ impl OpenSession {
                 state.last_used.0 + idle
             };
             tokio::select! {
-                over = run.idle() => return reason_name(over),
+                over = run.watch_idle() => return reason_name(over),
                 () = self.requested.notified() => {}
                 () = tokio::time::sleep_until(until.into()) => return "idle_timeout",
             }
@@ -213,7 +213,7 @@ impl SessionLease {
         if let Some(cell) = cell {
             state.recording.push(cell);
         }
-        let over = run.is_over().map(reason_name);
+        let over = run.session_end().map(reason_name);
         // A session that is being closed already has its reason.
         if !session.closing.is_cancelled() {
             state.over = over;
@@ -232,10 +232,12 @@ impl Drop for SessionLease {
 }
 
 /// Returns the word for records and replies.
-fn reason_name(over: Over) -> &'static str {
+fn reason_name(over: SessionEnd) -> &'static str {
     match over {
-        Over::Exited => "process_exit",
-        Over::Closed => "manual",
-        over @ (Over::Stopped(_) | Over::Cancelled | Over::BadFrame) => over.code(),
+        SessionEnd::Exited => "process_exit",
+        SessionEnd::Closed => "manual",
+        over @ (SessionEnd::Stopped(_) | SessionEnd::Cancelled | SessionEnd::BadFrame) => {
+            over.code()
+        }
     }
 }

@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use codexec_exec::{ExecError, Workers, interpreters};
+use codexec_exec::{ExecError, Workers, list_interpreters};
 use codexec_gateway::Effect;
 use codexec_sandbox::{Attempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
@@ -46,7 +46,7 @@ async fn check_languages(
     workers: &Workers,
 ) -> anyhow::Result<Vec<(Language, Result<String, String>)>> {
     let settings = parts.exec_settings("zygote-js");
-    let found = tokio::task::spawn_blocking(move || interpreters(&settings)).await?;
+    let found = tokio::task::spawn_blocking(move || list_interpreters(&settings)).await?;
     let mut languages = Vec::new();
     for (language, mut interpreter) in found {
         if !parts.config.policy.languages.contains(&language) {

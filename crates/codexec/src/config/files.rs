@@ -37,7 +37,9 @@ pub(super) fn files(file: &file::FilesSection, host: &HostEnvironment) -> Workin
 }
 
 /// Returns how much code may write into such a directory, and which names are not held back.
-pub(super) fn commit_limits(file: &file::FilesSection) -> Result<codexec_exec::Files, ConfigError> {
+pub(super) fn commit_limits(
+    file: &file::FilesSection,
+) -> Result<codexec_exec::FileSettings, ConfigError> {
     let max_mib = limits::within("files.max-mib", file.max_mib, 1_024, 1..=65_536)?;
     let max_files = limits::within("files.max-files", file.max_files, 100_000, 64..=10_000_000)?;
     let let_through = file.let_through.clone().unwrap_or_default();
@@ -45,7 +47,7 @@ pub(super) fn commit_limits(file: &file::FilesSection) -> Result<codexec_exec::F
     if let Some(text) = let_through.iter().find(|text| !is_name(text)) {
         return Err(ConfigError::LetThrough(text.clone()));
     }
-    Ok(codexec_exec::Files { max_bytes: max_mib << 20, max_files, let_through })
+    Ok(codexec_exec::FileSettings { max_bytes: max_mib << 20, max_files, let_through })
 }
 
 /// Returns the paths that guests may write: `files`, and the directories that requests of the

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::Python;
+use codexec_exec::PythonSettings;
 use codexec_types::Language;
 
 use super::{ConfigError, HostEnvironment, file};
@@ -24,7 +24,7 @@ pub(super) fn languages(file: &file::LanguagesSection) -> Result<Vec<Language>, 
 pub(super) fn python(
     file: &file::PythonSection,
     host: &HostEnvironment,
-) -> Result<Python, ConfigError> {
+) -> Result<PythonSettings, ConfigError> {
     let interpreter = absolute_path("python.interpreter", file.interpreter.as_deref(), host)?;
     let venv = absolute_path("python.venv", file.venv.as_deref(), host)?;
     if interpreter.is_some() && venv.is_some() {
@@ -36,7 +36,7 @@ pub(super) fn python(
     };
     match preload.iter().find(|name| !name.split('.').all(is_identifier)) {
         Some(name) => Err(ConfigError::Module(name.clone())),
-        None => Ok(Python { interpreter, venv, preload }),
+        None => Ok(PythonSettings { interpreter, venv, preload }),
     }
 }
 

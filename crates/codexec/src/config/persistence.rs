@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use codexec_exec::packages::{self, Host, Index, Pattern};
+use codexec_exec::packages::{self, IndexHost, PackageIndex, PackagePattern};
 use codexec_server::SessionSettings;
 
 use super::{ConfigError, HostEnvironment, file, guests, limits};
@@ -34,27 +34,28 @@ pub(super) fn scripts(
 pub(super) fn packages(
     file: &file::PackagesSection,
     host: &HostEnvironment,
-) -> Result<packages::Settings, ConfigError> {
-    let usual = packages::Settings::default();
+) -> Result<packages::PackageSettings, ConfigError> {
+    let usual = packages::PackageSettings::default();
     let usual_mib = usual.max_bytes >> 20;
     let max_mib = limits::within("packages.max-mib", file.max_mib, usual_mib, 1..=1 << 20)?;
     let usual_s = usual.timeout.as_secs();
     let timeout_s = limits::within("packages.timeout-s", file.timeout_s, usual_s, 1..=3_600)?;
     let index = |key, text: &Option<String>| {
-        let parsed = text.as_deref().map(Index::parse).transpose();
+        let parsed = text.as_deref().map(PackageIndex::parse).transpose();
         parsed.map_err(|error| ConfigError::Address { key, error })
     };
     let hosts = |key, texts: &[String]| {
-        let parsed = texts.iter().map(|text| Host::parse(text)).collect::<Result<Vec<_>, _>>();
+        let parsed = texts.iter().map(|text| IndexHost::parse(text)).collect::<Result<Vec<_>, _>>();
         parsed.map_err(|error| ConfigError::Address { key, error })
     };
     let patterns = |key, texts: &[String]| {
         let parse = |text: &String| {
-            Pattern::parse(text).ok_or_else(|| ConfigError::Package { key, text: text.clone() })
+            PackagePattern::parse(text)
+                .ok_or_else(|| ConfigError::Package { key, text: text.clone() })
         };
         texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
     };
-    Ok(packages::Settings {
+    Ok(packages::PackageSettings {
         home: Some(host.state_dir.join("packages")),
         python_index: index("packages.python-index", &file.python_index)?,
         python_hosts: hosts("packages.python-hosts", &file.python_hosts)?,

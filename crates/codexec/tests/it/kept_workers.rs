@@ -12,7 +12,7 @@ mod stops;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use codexec_exec::{Over, Python, Run, Settings, Workers};
+use codexec_exec::{PythonSettings, Run, SessionEnd, Settings, Workers};
 use codexec_types::{
     AdmissionRequest, Admitted, AskAnswer, Grants, Json, Language, Limits, Outcome, OutputStream,
     Policy, RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
@@ -95,7 +95,7 @@ fn settings() -> Settings {
         programs_role: "zygote-programs",
         mounter_role: "mounter",
         limits: Limits::DEFAULT,
-        python: Python::default(),
+        python: PythonSettings::default(),
         node: None,
         path: std::env::var_os("PATH").expect("a path"),
         home: None,
@@ -106,13 +106,13 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
-        files: codexec_exec::Files {
+        files: codexec_exec::FileSettings {
             max_bytes: 64 << 20,
             max_files: 10_000,
             let_through: Vec::new(),
         },
         work_dirs: vec![std::env::temp_dir()],
-        packages: codexec_exec::packages::Settings::default(),
+        packages: codexec_exec::packages::PackageSettings::default(),
     }
 }
 
@@ -155,7 +155,7 @@ impl Session {
         let opening = policy.admit_session(opening, &[]).expect("admitted");
         let [keep, packages] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
         let path = packages.path().canonicalize().expect("a path");
-        let run = workers.open(&opening, Vec::new(), Some(path)).await.expect("a session");
+        let run = workers.open_session(&opening, Vec::new(), Some(path)).await.expect("a session");
         Session { run, policy, language, number: 0, keep, packages, is_ignored: false }
     }
 
@@ -252,16 +252,17 @@ impl Session {
         let begun = std::time::Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "nothing was done");
-            let watched = tokio::time::timeout(Duration::from_millis(5), self.run.idle()).await;
+            let watched =
+                tokio::time::timeout(Duration::from_millis(5), self.run.watch_idle()).await;
             assert!(watched.is_err(), "it is over: {watched:?}");
-            let changes = self.run.changes(self.keep.path().join("done")).await;
+            let changes = self.run.collect_changes(self.keep.path().join("done")).await;
             if changes.created.iter().any(|file| file.path == "done") {
                 return;
             }
         }
     }
 
-    async fn idle(&mut self) -> Over {
-        tokio::time::timeout(PATIENCE, self.run.idle()).await.expect("an end")
+    async fn idle(&mut self) -> SessionEnd {
+        tokio::time::timeout(PATIENCE, self.run.watch_idle()).await.expect("an end")
     }
 }

@@ -27,7 +27,7 @@ impl TestSession {
         let (mut host, socket) = UnixStream::pair().expect("a socket pair");
         let worker = thread::Builder::new()
             .stack_size(8 << 20)
-            .spawn(move || Guest::warm().expect("a warm guest").run(socket))
+            .spawn(move || JsGuest::warm().expect("a warm guest").run(socket))
             .expect("a thread");
         let job = WorkerJob { is_session: true, ..job(language, "") };
         let start = ToGuest::Start(job).encode().expect("a frame");
