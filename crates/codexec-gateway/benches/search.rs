@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codexec_gateway::Finder;
+use codexec_gateway::ToolFinder;
 use codexec_types::ServerName;
 use measure::{Measured, definitions, measure, queries};
 use serde_json::{Value, json};
@@ -64,8 +64,8 @@ fn main() {
     });
 }
 
-fn finder(tools: &[(ServerName, Value)]) -> Finder {
-    Finder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)))
+fn finder(tools: &[(ServerName, Value)]) -> ToolFinder {
+    ToolFinder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)))
 }
 
 fn print(measured: &Measured) {

@@ -35,7 +35,7 @@ pub struct CallProgress {
 
 /// The kinds of elicitation a caller can show to a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CanShow {
+pub struct ElicitationSupport {
     pub forms: bool,
     pub urls: bool,
 }
@@ -43,7 +43,7 @@ pub struct CanShow {
 #[derive(Clone)]
 struct QuestionChannel {
     sender: mpsc::Sender<Question>,
-    can_show: CanShow,
+    can_show: ElicitationSupport,
 }
 
 /// A server's `elicitation/create`. Dropping it answers with "cancel".
@@ -63,7 +63,7 @@ impl Question {
     }
 
     /// Returns when nobody waits for the answer any more.
-    pub async fn abandoned(&mut self) {
+    pub async fn wait_abandoned(&mut self) {
         self.reply.closed().await;
     }
 }
@@ -71,7 +71,11 @@ impl Question {
 impl Caller {
     /// Sends questions to this channel.
     #[must_use]
-    pub fn asked_by(mut self, questions: mpsc::Sender<Question>, can_show: CanShow) -> Caller {
+    pub fn with_questions(
+        mut self,
+        questions: mpsc::Sender<Question>,
+        can_show: ElicitationSupport,
+    ) -> Caller {
         self.questions = Some(QuestionChannel { sender: questions, can_show });
         self
     }
@@ -141,7 +145,7 @@ impl fmt::Debug for Caller {
 /// Returns `None` if the question must not be shown.
 fn sanitize_question(
     mut params: Map<String, Value>,
-    can_show: CanShow,
+    can_show: ElicitationSupport,
 ) -> Option<Map<String, Value>> {
     let is_url = params.get("mode").and_then(Value::as_str) == Some("url");
     let is_showable = match is_url {

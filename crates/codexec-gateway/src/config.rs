@@ -1,5 +1,5 @@
 //! Parses the config files that define MCP servers: codexec's own file and other programs' files.
-//! Does no I/O: the caller passes in the text and, through [`World`], everything outside of it.
+//! Does no I/O: the caller passes in the text and, through [`ConfigEnv`], everything outside of it.
 
 mod claude_approvals;
 mod client;
@@ -21,19 +21,19 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::ServerName;
 
-pub use claude_approvals::Approvals;
-pub use client::{Client, Reach};
+pub use claude_approvals::ClaudeApprovals;
+pub use client::{ConfigOwner, ConfigScope};
 use entry::ConfigEntry;
-pub use locations::{Holds, Place, Whereabouts, places};
-pub use merge::merge;
+pub use locations::{ConfigLocation, LocationEnv, LocationKind, find_config_locations};
+pub use merge::merge_configs;
 use node::ConfigNode;
-pub use own_program::replaced;
+pub use own_program::find_replaced_system;
 pub(crate) use pending::approval_key;
 pub use pending::{PendingEntry, ProjectServers};
 pub(crate) use relative_paths::{is_code, is_interpreter, program_name};
 use section::{Section, find_section};
 pub use server::{
-    Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,
+    OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig, ServerOptions, StdioConfig,
     TransportConfig, TrustMode,
 };
 use syntax::{Syntax, SyntaxError};
@@ -47,23 +47,23 @@ const DISABLED_IN_FILE: &str = "it is disabled in that file";
 
 /// The result of parsing one file. An invalid entry never hides a valid one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
-    pub servers: Vec<Found>,
-    /// Servers that start only after the user's approval. Set by [`merge`]; until then they are
-    /// among `servers`.
-    pub waiting: Vec<Found>,
+pub struct ParsedConfig {
+    pub servers: Vec<DiscoveredServer>,
+    /// Servers that start only after the user's approval. Set by [`merge_configs`]; until then
+    /// they are among `servers`.
+    pub waiting: Vec<DiscoveredServer>,
     /// Settings of codexec's own file for servers of any file.
-    pub tunings: Vec<Tuning>,
-    pub problems: Vec<Problem>,
+    pub tunings: Vec<ServerTuning>,
+    pub problems: Vec<ConfigProblem>,
     /// The file as a whole could not be parsed; its previous result stays in effect.
     pub is_broken: bool,
 }
 
 /// A server, and the file that defines it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct DiscoveredServer {
     pub config: ServerConfig,
-    pub client: Client,
+    pub client: ConfigOwner,
     pub line: u32,
     /// Why the server is disabled; `None` if it is enabled.
     pub off: Option<String>,
@@ -73,9 +73,9 @@ pub struct Found {
 
 /// Settings of codexec's own file for a server that any file may define.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tuning {
+pub struct ServerTuning {
     pub name: ServerName,
-    pub narrow: Narrow,
+    pub narrow: ServerOptions,
     /// The value of `enabled`, if the entry has it.
     pub is_on: Option<bool>,
     pub file: PathBuf,
@@ -87,21 +87,21 @@ pub struct Tuning {
 /// A problem in a config file, reported to the user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}:{line}: {what}", .file.display())]
-pub struct Problem {
+pub struct ConfigProblem {
     pub file: PathBuf,
     pub line: u32,
-    pub client: Client,
+    pub client: ConfigOwner,
     /// The server's name as written, cut to 80 characters; `None` if the problem concerns the
     /// whole file.
     pub server: Option<String>,
     /// The description, as a sentence.
     pub what: String,
-    pub effect: Effect,
+    pub effect: ProblemEffect,
 }
 
-/// The consequence of a [`Problem`].
+/// The consequence of a [`ConfigProblem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum ProblemEffect {
     /// The file or the server is not used.
     LeftOut,
     /// The file or the server is used regardless.
@@ -109,20 +109,20 @@ pub enum Effect {
 }
 
 /// The config file that is parsed: its path, its client, and the rules that apply to it.
-pub struct Scope<'a> {
+pub struct ConfigSource<'a> {
     pub source: &'a Path,
-    pub client: Client,
-    pub reach: Reach,
-    pub approvals: &'a Approvals,
+    pub client: ConfigOwner,
+    pub reach: ConfigScope,
+    pub approvals: &'a ClaudeApprovals,
     pub project_servers: ProjectServers,
     /// True if guests can write the file.
     pub is_guest_writable: bool,
-    pub world: World<'a>,
+    pub world: ConfigEnv<'a>,
 }
 
 /// The environment that a config file's entries may refer to.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
+pub struct ConfigEnv<'a> {
     pub home: Option<&'a Path>,
     /// The directory that codexec was started in.
     pub here: Option<&'a Path>,
@@ -134,26 +134,26 @@ pub struct World<'a> {
 }
 
 /// A parsed config file, from which several things can be read.
-pub struct Document {
+pub struct ConfigDocument {
     root: Result<ConfigNode, SyntaxError>,
     syntax: Syntax,
 }
 
-impl Document {
+impl ConfigDocument {
     /// Returns the maximum size of such a file.
-    pub fn max_bytes(client: Client, path: &Path) -> u64 {
+    pub fn max_bytes(client: ConfigOwner, path: &Path) -> u64 {
         Syntax::of(client, path).max_bytes()
     }
 
     /// Parses the text in the syntax that this client uses.
-    pub fn new(text: &str, client: Client) -> Document {
-        Document::at(Path::new(""), text, client)
+    pub fn new(text: &str, client: ConfigOwner) -> ConfigDocument {
+        ConfigDocument::from_file(Path::new(""), text, client)
     }
 
     /// Parses the text of the file at `path`; a file named by the user may also be TOML.
-    pub fn at(path: &Path, text: &str, client: Client) -> Document {
+    pub fn from_file(path: &Path, text: &str, client: ConfigOwner) -> ConfigDocument {
         let syntax = Syntax::of(client, path);
-        Document { root: syntax.parse(text), syntax }
+        ConfigDocument { root: syntax.parse(text), syntax }
     }
 
     /// Returns the whole file as JSON, or a sentence that says why it cannot be parsed.
@@ -167,8 +167,8 @@ impl Document {
 }
 
 /// Reads the servers of one file.
-pub fn parse(document: &Document, scope: &Scope<'_>) -> Parsed {
-    let mut parsed = Parsed::default();
+pub fn parse_config(document: &ConfigDocument, scope: &ConfigSource<'_>) -> ParsedConfig {
+    let mut parsed = ParsedConfig::default();
     let root = match &document.root {
         Ok(root) => root,
         Err(error) => {
@@ -187,13 +187,13 @@ pub fn parse(document: &Document, scope: &Scope<'_>) -> Parsed {
 }
 
 /// Returns the result for a file that exists but cannot be read.
-pub fn unreadable(why: &str, scope: &Scope<'_>) -> Parsed {
-    let mut parsed = Parsed { is_broken: true, ..Parsed::default() };
+pub fn unreadable_config(why: &str, scope: &ConfigSource<'_>) -> ParsedConfig {
+    let mut parsed = ParsedConfig { is_broken: true, ..ParsedConfig::default() };
     parsed.add_problem(scope, 1, None, why.to_owned());
     parsed
 }
 
-fn read_section(section: &Section<'_>, scope: &Scope<'_>, parsed: &mut Parsed) {
+fn read_section(section: &Section<'_>, scope: &ConfigSource<'_>, parsed: &mut ParsedConfig) {
     for (name, node) in section.entries.iter().take(MAX_SERVERS) {
         read_entry(name, node, section, scope, parsed);
     }
@@ -210,14 +210,14 @@ fn read_entry(
     written: &str,
     node: &ConfigNode,
     section: &Section<'_>,
-    scope: &Scope<'_>,
-    parsed: &mut Parsed,
+    scope: &ConfigSource<'_>,
+    parsed: &mut ParsedConfig,
 ) {
     let mut entry = ConfigEntry::new(written, node, scope, section.dialect);
     let mut off = entry.is_disabled().then(|| DISABLED_IN_FILE.to_owned());
     off = off.or_else(|| section.disabled_reason(written).map(str::to_owned));
     off = off.or_else(|| pending::disabled_reason(scope));
-    if scope.client == Client::Own {
+    if scope.client == ConfigOwner::Codexec {
         let (tuning, bad) = merge::read_tuning(&mut entry);
         parsed.tunings.extend(tuning);
         if let Some(bad) = bad {
@@ -236,7 +236,13 @@ fn read_entry(
                 }
             }
             let pending = PendingEntry::of(&entry);
-            parsed.servers.push(Found { config, client: scope.client, line, off, pending });
+            parsed.servers.push(DiscoveredServer {
+                config,
+                client: scope.client,
+                line,
+                off,
+                pending,
+            });
         }
         Ok(None) => {}
         // Problems of a disabled entry are not worth reporting.
@@ -245,29 +251,41 @@ fn read_entry(
     }
 }
 
-impl Parsed {
-    fn add_problem(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
-        self.push(scope, line, server, what, Effect::LeftOut);
+impl ParsedConfig {
+    fn add_problem(
+        &mut self,
+        scope: &ConfigSource<'_>,
+        line: u32,
+        server: Option<&str>,
+        what: String,
+    ) {
+        self.push(scope, line, server, what, ProblemEffect::LeftOut);
     }
 
-    fn add_note(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
-        self.push(scope, line, server, what, Effect::Kept);
+    fn add_note(
+        &mut self,
+        scope: &ConfigSource<'_>,
+        line: u32,
+        server: Option<&str>,
+        what: String,
+    ) {
+        self.push(scope, line, server, what, ProblemEffect::Kept);
     }
 
     fn push(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &ConfigSource<'_>,
         line: u32,
         server: Option<&str>,
         what: String,
-        effect: Effect,
+        effect: ProblemEffect,
     ) {
         let server = server.map(|name| name.chars().take(80).collect());
         let (file, client) = (scope.source.to_owned(), scope.client);
-        self.problems.push(Problem { file, line, client, server, what, effect });
+        self.problems.push(ConfigProblem { file, line, client, server, what, effect });
     }
 
-    fn limit_problems(&mut self, scope: &Scope<'_>) {
+    fn limit_problems(&mut self, scope: &ConfigSource<'_>) {
         let left = self.problems.len().saturating_sub(MAX_PROBLEMS);
         if left > 0 {
             self.problems.truncate(MAX_PROBLEMS);

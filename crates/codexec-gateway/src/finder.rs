@@ -7,17 +7,17 @@ use crate::{
 };
 
 /// Tool search over raw definitions, without any server. Used to measure search quality.
-pub struct Finder {
+pub struct ToolFinder {
     catalogue: Catalogue,
 }
 
-impl Finder {
+impl ToolFinder {
     /// Skips invalid definitions, as a catalogue does.
-    pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> Finder {
+    pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> ToolFinder {
         let entries = definitions.into_iter().filter_map(|(server, definition)| {
             Some(CatalogueEntry { server, tool: Tool::read(definition).ok()?.into() })
         });
-        Finder { catalogue: Catalogue::from_entries(entries.collect()) }
+        ToolFinder { catalogue: Catalogue::from_entries(entries.collect()) }
     }
 
     /// Returns the `server.tool` names of the best matches, best first.

@@ -34,7 +34,7 @@ pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
-    Caller, ServerConfig, Settings,
+    Caller, GatewaySettings, ServerConfig,
     catalogue::Catalogue,
     change_signal::ChangeSignal,
     observed_outputs::ObservedOutputs,
@@ -84,7 +84,7 @@ pub(crate) struct Fleet {
 
 impl Gateway {
     /// Creates the gateway without starting any server.
-    pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
+    pub fn new(servers: Vec<ServerConfig>, settings: GatewaySettings) -> Gateway {
         let observed = ObservedOutputs::new(settings.home.as_ref());
         let shared_calls = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let list_wait = settings.catalogue_wait;
@@ -120,18 +120,18 @@ impl Gateway {
 
     /// Returns a handle whose lists wait at most this long for servers that are still starting.
     #[must_use]
-    pub fn hurried(&self, list_wait: Duration) -> Gateway {
+    pub fn with_list_wait(&self, list_wait: Duration) -> Gateway {
         let list_wait = self.list_wait.min(list_wait);
         Gateway { list_wait, ..self.clone() }
     }
 
     /// Returns the limit on concurrent calls of all servers together.
-    pub fn most_calls(&self) -> usize {
+    pub fn max_concurrent_calls(&self) -> usize {
         self.inner.shared.settings.calls_in_all
     }
 
     /// Subscribes to changes of any server's list.
-    pub fn changes(&self) -> watch::Receiver<u64> {
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.inner.shared.list_changed.subscribe()
     }
 
@@ -183,7 +183,7 @@ impl Gateway {
     }
 
     /// Starts all servers and waits until each is ready or has failed, at most this long.
-    pub async fn settle(&self, limit: Duration) {
+    pub async fn start_all(&self, limit: Duration) {
         let fleet = self.fleet();
         let all = join_all(fleet.upstreams.iter().map(Upstream::connect));
         // Servers that are not ready by then are reported as starting.

@@ -4,11 +4,13 @@ mod api;
 
 use serde_json::Value;
 
-use crate::{Voice, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState};
+use crate::{
+    TypingsLanguage, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState,
+};
 
 /// Describes how to call tools, and lists the servers.
 pub(crate) fn describe_servers<'a>(
-    voice: Voice,
+    voice: TypingsLanguage,
     servers: impl Iterator<Item = (&'a ServerHealth, usize)>,
 ) -> String {
     let mut text = format!("{}\nServers:\n", api::describe_api(voice));
@@ -24,14 +26,14 @@ pub(crate) fn describe_servers<'a>(
 
 /// Lists every tool of one server, one per line.
 pub(crate) fn describe_server(
-    voice: Voice,
+    voice: TypingsLanguage,
     name: &str,
     entries: &[(&CatalogueEntry, Option<Value>)],
 ) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
     let mark = match voice {
-        Voice::TypeScript => "//",
-        Voice::Python | Voice::Bash => "#",
+        TypingsLanguage::TypeScript => "//",
+        TypingsLanguage::Python | TypingsLanguage::Bash => "#",
     };
     for (entry, observed) in entries {
         let summary = entry.tool.summary();
@@ -45,7 +47,7 @@ pub(crate) fn describe_server(
 
 /// Describes one tool with its description and declaration.
 pub(crate) fn describe_tool(
-    voice: Voice,
+    voice: TypingsLanguage,
     entry: &CatalogueEntry,
     observed: Option<&Value>,
 ) -> String {

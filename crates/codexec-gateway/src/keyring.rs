@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::Settings;
+use crate::GatewaySettings;
 
 /// Long, because the keyring may prompt the user to unlock it.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ const VARIABLES: [&str; 4] =
     ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY"];
 
 /// Returns the secret stored under `name`.
-pub(crate) async fn lookup(name: &str, settings: &Settings) -> io::Result<String> {
+pub(crate) async fn lookup(name: &str, settings: &GatewaySettings) -> io::Result<String> {
     let found = if cfg!(target_os = "macos") {
         let args = ["find-generic-password", "-s", SERVICE, "-a", name, "-w"];
         run("security", &args, b"", settings).await?
@@ -37,7 +37,7 @@ pub(crate) async fn lookup(name: &str, settings: &Settings) -> io::Result<String
 }
 
 /// Stores a secret under `name`, and replaces an existing one.
-pub(crate) async fn store(name: &str, secret: &str, settings: &Settings) -> io::Result<()> {
+pub(crate) async fn store(name: &str, secret: &str, settings: &GatewaySettings) -> io::Result<()> {
     if cfg!(target_os = "macos") {
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         let line = format!("add-generic-password -U -s {SERVICE} -a \"{name}\" -X {hex}\n");
@@ -58,7 +58,7 @@ async fn run(
     program: &str,
     args: &[&str],
     input: &[u8],
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> io::Result<Vec<u8>> {
     #[expect(
         clippy::disallowed_methods,

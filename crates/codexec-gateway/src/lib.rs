@@ -34,27 +34,29 @@ mod warden;
 mod watch;
 mod web;
 
-pub use caller::{CallProgress, Caller, CanShow, OnProgress, Question};
+pub use caller::{CallProgress, Caller, ElicitationSupport, OnProgress, Question};
 pub use config::{
-    Approvals, Client, Document, Effect, Found, Holds, Narrow, OAuthConfig, Parsed, PendingEntry,
-    Place, Problem, ProjectServers, Reach, RemoteConfig, RemoteKind, Scope, Secret, ServerConfig,
-    StdioConfig, TransportConfig, TrustMode, Tuning, Whereabouts, World, merge, parse, places,
-    replaced, unreadable,
+    ClaudeApprovals, ConfigDocument, ConfigEnv, ConfigLocation, ConfigOwner, ConfigProblem,
+    ConfigScope, ConfigSource, DiscoveredServer, LocationEnv, LocationKind, OAuthConfig,
+    ParsedConfig, PendingEntry, ProblemEffect, ProjectServers, RemoteConfig, RemoteKind,
+    SecretSource, ServerConfig, ServerOptions, ServerTuning, StdioConfig, TransportConfig,
+    TrustMode, find_config_locations, find_replaced_system, merge_configs, parse_config,
+    unreadable_config,
 };
 pub use exposure::Exposure;
 pub use files::read_text;
-pub use finder::Finder;
+pub use finder::ToolFinder;
 pub use gateway::{
     ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
     ServerHealth, ServerState, ToolInfo,
 };
-pub use oauth::{LoggedIn, LoginError, login};
+pub use oauth::{LoginError, LoginSummary, login};
 pub use server_approvals::ServerApprovals;
-pub use settings::Settings;
+pub use settings::GatewaySettings;
 pub use supervisor::supervise;
-pub use tool_cache::CacheUse;
-pub use trust::{Line, Sign, Waiting};
-pub use typings::Voice;
-pub use upstream::{CallCounts, Latency, log_of};
+pub use tool_cache::ToolCacheMode;
+pub use trust::{DiffLine, DiffSign, PendingApproval};
+pub use typings::TypingsLanguage;
+pub use upstream::{CallCounts, Latency, read_server_log};
 pub use warden::{Warden, serve_warden};
-pub use watch::Watch;
+pub use watch::FileWatcher;

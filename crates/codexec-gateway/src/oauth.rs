@@ -14,4 +14,4 @@ mod store;
 
 pub(crate) use account::Account;
 pub(crate) use challenge::Challenge;
-pub use login::{LoggedIn, LoginError, login};
+pub use login::{LoginError, LoginSummary, login};

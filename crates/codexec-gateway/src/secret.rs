@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Secret, Settings, keyring};
+use crate::{GatewaySettings, SecretSource, keyring};
 
 /// Secrets are short; a larger file is the wrong file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -18,18 +18,18 @@ pub(crate) enum SecretError {
     Keyring { name: String, why: String },
 }
 
-impl Secret {
-    pub(crate) async fn resolve(&self, settings: &Settings) -> Result<String, SecretError> {
+impl SecretSource {
+    pub(crate) async fn resolve(&self, settings: &GatewaySettings) -> Result<String, SecretError> {
         match self {
-            Secret::Plain(value) => Ok(value.clone()),
-            Secret::Variable(name) => {
+            SecretSource::Plain(value) => Ok(value.clone()),
+            SecretSource::Variable(name) => {
                 (settings.variable)(name).ok_or_else(|| SecretError::Variable(name.clone()))
             }
-            Secret::File(path) => read(path).await.map_err(|why| SecretError::File {
+            SecretSource::File(path) => read(path).await.map_err(|why| SecretError::File {
                 path: path.display().to_string(),
                 why: why.to_string(),
             }),
-            Secret::Keyring(name) => keyring::lookup(name, settings)
+            SecretSource::Keyring(name) => keyring::lookup(name, settings)
                 .await
                 .map_err(|why| SecretError::Keyring { name: name.clone(), why: why.to_string() }),
         }

@@ -10,7 +10,7 @@ use codexec_types::Json;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Found, Parsed,
+    DiscoveredServer, ParsedConfig,
     config::{PendingEntry, approval_key},
     private_files,
 };
@@ -46,13 +46,13 @@ impl ServerApprovals {
 
     /// Clears `pending` of the approved entries. Entries of a file that the user has named are
     /// approved when they are first seen.
-    pub fn settle(&self, parsed: &mut Parsed) {
+    pub fn apply(&self, parsed: &mut ParsedConfig) {
         for found in &mut parsed.servers {
             self.check_entry(found);
         }
     }
 
-    fn check_entry(&self, found: &mut Found) {
+    fn check_entry(&self, found: &mut DiscoveredServer) {
         let Some(pending) = &mut found.pending else { return };
         let is_approved = match self.read(&pending.key) {
             Ok(Some(record)) => {
@@ -75,9 +75,14 @@ impl ServerApprovals {
 
     /// Records the names approved in Claude Code that the file does not have. The user has not
     /// seen an entry that is added later, so it is not approved.
-    pub fn note_absent<'a>(&self, file: &Path, names: impl Iterator<Item = &'a str>, has: &Parsed) {
+    pub fn record_absent<'a>(
+        &self,
+        file: &Path,
+        names: impl Iterator<Item = &'a str>,
+        has: &ParsedConfig,
+    ) {
         for name in names {
-            let is_named = |found: &Found| found.config.name.as_str() == name;
+            let is_named = |found: &DiscoveredServer| found.config.name.as_str() == name;
             let key = approval_key(file, name);
             if has.is_broken
                 || has.servers.iter().any(is_named)

@@ -2,11 +2,11 @@ use std::{path::PathBuf, time::Duration};
 
 use codexec_types::GuestPaths;
 
-use crate::{CacheUse, TrustMode, Warden};
+use crate::{ToolCacheMode, TrustMode, Warden};
 
 /// Limits and locations for all upstreams. Every wait and every buffer has a bound.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct GatewaySettings {
     /// From spawning the process to its first list of tools.
     pub startup_timeout: Duration,
     /// One tool call, from request to answer. A progress notification restarts it.
@@ -40,13 +40,13 @@ pub struct Settings {
     /// Our own directory for lists, approvals, tokens and logs. `None` stores nothing.
     pub home: Option<PathBuf>,
     pub trust: TrustMode,
-    pub cache: CacheUse,
+    pub cache: ToolCacheMode,
     pub warden: Warden,
 }
 
-impl Settings {
-    pub fn new(env: Vec<(String, String)>, warden: Warden) -> Settings {
-        Settings {
+impl GatewaySettings {
+    pub fn new(env: Vec<(String, String)>, warden: Warden) -> GatewaySettings {
+        GatewaySettings {
             startup_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(60),
             call_total_timeout: Duration::from_secs(600),
@@ -64,7 +64,7 @@ impl Settings {
             variable: |_| None,
             home: None,
             trust: TrustMode::default(),
-            cache: CacheUse::default(),
+            cache: ToolCacheMode::default(),
             warden,
         }
     }

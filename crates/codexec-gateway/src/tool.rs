@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     clean::{clean, clean_line, cut},
     hints::ToolHints,
-    typings::{Typings, Voice},
+    typings::{Typings, TypingsLanguage},
 };
 
 const NAME_CHARACTERS: usize = 128;
@@ -134,11 +134,16 @@ impl Tool {
     }
 
     /// Returns the signature on one line.
-    pub(crate) fn signature(&self, voice: Voice, server: &str, observed: Option<&Value>) -> String {
+    pub(crate) fn signature(
+        &self,
+        voice: TypingsLanguage,
+        server: &str,
+        observed: Option<&Value>,
+    ) -> String {
         let make = || self.types(observed).signature(voice, server, &self.name);
         match (voice, observed) {
             // Searches show this signature again and again.
-            (Voice::TypeScript, None) => self.typescript.get_or_init(make).clone(),
+            (TypingsLanguage::TypeScript, None) => self.typescript.get_or_init(make).clone(),
             _ => make(),
         }
     }

@@ -10,12 +10,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{Narrow, ServerConfig, Settings, trust::Trust, upstream::ToolListing};
+use crate::{GatewaySettings, ServerConfig, ServerOptions, trust::Trust, upstream::ToolListing};
 use cache_file::CacheFile;
 
 /// How lists saved on disk are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CacheUse {
+pub enum ToolCacheMode {
     /// They answer until the servers do; the servers are started anyway.
     #[default]
     Meanwhile,
@@ -26,11 +26,11 @@ pub enum CacheUse {
 }
 
 pub(crate) struct ToolCache {
-    narrow: Narrow,
+    narrow: ServerOptions,
     trust: Trust,
     /// The cache file.
     path: Option<PathBuf>,
-    mode: CacheUse,
+    mode: ToolCacheMode,
     state: Mutex<CacheState>,
 }
 
@@ -51,7 +51,7 @@ struct LiveList {
 }
 
 impl ToolCache {
-    pub(crate) fn new(config: &ServerConfig, settings: &Settings) -> ToolCache {
+    pub(crate) fn new(config: &ServerConfig, settings: &GatewaySettings) -> ToolCache {
         let name = format!("{}.json", config.name);
         ToolCache {
             narrow: config.narrow.clone(),
@@ -74,7 +74,7 @@ impl ToolCache {
     /// Returns true if a fresh list makes starting the server unnecessary.
     pub(crate) fn is_sufficient(&self) -> bool {
         let state = self.state();
-        self.mode == CacheUse::Instead
+        self.mode == ToolCacheMode::Instead
             && state.visible.is_some()
             && (state.live.is_some() || is_fresh(state.fresh_until))
     }
@@ -150,7 +150,7 @@ impl ToolCache {
     }
 
     fn load(&self, state: &mut CacheState) {
-        let Some(path) = self.path.as_ref().filter(|_| self.mode != CacheUse::Never) else {
+        let Some(path) = self.path.as_ref().filter(|_| self.mode != ToolCacheMode::Never) else {
             return;
         };
         let cache = match CacheFile::read(path, self.trust.identity()) {

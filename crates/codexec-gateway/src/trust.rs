@@ -15,14 +15,14 @@ use std::{
 
 use codexec_types::Json;
 
-pub use difference::{Line, Sign};
+pub use difference::{DiffLine, DiffSign};
 
 pub(crate) use decide::HoldReason;
 pub(crate) use difference::difference;
 pub(crate) use digest::digest;
 
 use crate::{
-    ServerConfig, Settings, TrustMode,
+    GatewaySettings, ServerConfig, TrustMode,
     private_files::{self, FileLock, FileStamp},
     upstream::ToolListing,
 };
@@ -53,7 +53,7 @@ struct Memory {
 
 /// A held definition, which needs the user's approval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waiting {
+pub struct PendingApproval {
     pub tool: String,
     /// The definition that was accepted before.
     pub before: Option<Json>,
@@ -63,7 +63,7 @@ pub struct Waiting {
 }
 
 impl Trust {
-    pub(crate) fn new(config: &ServerConfig, settings: &Settings) -> Trust {
+    pub(crate) fn new(config: &ServerConfig, settings: &GatewaySettings) -> Trust {
         let name = format!("{}.json", config.name);
         Trust {
             server: config.name.to_string(),
@@ -150,10 +150,10 @@ impl Trust {
     }
 
     /// Returns the held definitions in the file.
-    pub(crate) fn pending_approvals(&self) -> Vec<Waiting> {
+    pub(crate) fn pending_approvals(&self) -> Vec<PendingApproval> {
         let memory = self.read();
         let PriorTrust::Record(record) = &memory.prior else { return Vec::new() };
-        let waiting = |(tool, definition): (&String, &PinnedDefinition)| Waiting {
+        let waiting = |(tool, definition): (&String, &PinnedDefinition)| PendingApproval {
             tool: tool.clone(),
             before: record.pins.get(tool).and_then(|pin| pin.text.clone()),
             after: definition.text.clone(),
@@ -163,13 +163,13 @@ impl Trust {
     }
 
     /// Returns the held definitions of a listing, including those that the file does not have.
-    pub(crate) fn pending_approvals_in(&self, listing: &ToolListing) -> Vec<Waiting> {
+    pub(crate) fn pending_approvals_in(&self, listing: &ToolListing) -> Vec<PendingApproval> {
         let memory = self.read();
         let before = |tool: &str| match &memory.prior {
             PriorTrust::Record(record) => record.pins.get(tool).and_then(|pin| pin.text.clone()),
             PriorTrust::Nothing | PriorTrust::Lost(_) => None,
         };
-        let waiting = listing.held_tools().map(|(tool, sha256)| Waiting {
+        let waiting = listing.held_tools().map(|(tool, sha256)| PendingApproval {
             tool: tool.name.clone(),
             before: before(&tool.name),
             after: Some(tool.raw.clone()),
@@ -182,12 +182,12 @@ impl Trust {
     /// listed definitions stay held.
     pub(crate) async fn approve(
         &self,
-        agreed: &[Waiting],
+        agreed: &[PendingApproval],
         listing: &ToolListing,
     ) -> std::io::Result<()> {
         let waiting =
             self.pending_approvals().into_iter().chain(self.pending_approvals_in(listing));
-        let waiting: Vec<Waiting> = waiting.collect();
+        let waiting: Vec<PendingApproval> = waiting.collect();
         let Some(path) = &self.path else { return Err(std::io::ErrorKind::NotFound.into()) };
         let _lock = FileLock::acquire(path).await?;
         let mut memory = self.read();
@@ -255,7 +255,7 @@ impl Trust {
     }
 }
 
-impl Waiting {
+impl PendingApproval {
     fn definition(&self) -> PinnedDefinition {
         PinnedDefinition { sha256: self.sha256.clone(), text: self.after.clone() }
     }

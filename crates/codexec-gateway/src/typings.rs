@@ -23,18 +23,20 @@ use names::TypeNames;
 
 /// The language of a tool's type declaration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Voice {
+pub enum TypingsLanguage {
     TypeScript,
     Python,
     Bash,
 }
 
-impl From<Language> for Voice {
-    fn from(language: Language) -> Voice {
+impl From<Language> for TypingsLanguage {
+    fn from(language: Language) -> TypingsLanguage {
         match language {
-            Language::TypeScript | Language::JavaScript | Language::Node => Voice::TypeScript,
-            Language::Python => Voice::Python,
-            Language::Bash => Voice::Bash,
+            Language::TypeScript | Language::JavaScript | Language::Node => {
+                TypingsLanguage::TypeScript
+            }
+            Language::Python => TypingsLanguage::Python,
+            Language::Bash => TypingsLanguage::Bash,
         }
     }
 }
@@ -77,28 +79,28 @@ impl Typings {
     }
 
     /// Returns the tool's signature on one line.
-    pub(crate) fn signature(&self, voice: Voice, server: &str, name: &str) -> String {
+    pub(crate) fn signature(&self, voice: TypingsLanguage, server: &str, name: &str) -> String {
         let tool = self.tool(server, name, "");
         match voice {
-            Voice::TypeScript => typescript::signature(&tool),
-            Voice::Python => python::signature(&tool),
-            Voice::Bash => bash::signature(&tool),
+            TypingsLanguage::TypeScript => typescript::signature(&tool),
+            TypingsLanguage::Python => python::signature(&tool),
+            TypingsLanguage::Bash => bash::signature(&tool),
         }
     }
 
     /// Returns the full declaration: signature, types and comments.
     pub(crate) fn declaration(
         &self,
-        voice: Voice,
+        voice: TypingsLanguage,
         server: &str,
         name: &str,
         summary: &str,
     ) -> String {
         let tool = self.tool(server, name, summary);
         match voice {
-            Voice::TypeScript => typescript::declaration(&tool),
-            Voice::Python => python::declaration(&tool),
-            Voice::Bash => bash::declaration(&tool),
+            TypingsLanguage::TypeScript => typescript::declaration(&tool),
+            TypingsLanguage::Python => python::declaration(&tool),
+            TypingsLanguage::Bash => bash::declaration(&tool),
         }
     }
 

@@ -43,11 +43,11 @@ pub(crate) use connection::Connection;
 pub use counts::{CallCounts, Latency};
 pub(crate) use error::{StartFailure, UpstreamError};
 pub(crate) use listing::{MAX_LIST_TTL, ToolListing, ToolLookup, WithheldReason};
-pub use log::log_of;
+pub use log::read_server_log;
 pub(crate) use start::{StartRefusal, plan as plan_start};
 
 use self::{breaker::Breaker, counts::CallCounters, gate::Gate};
-use crate::{ServerConfig, Settings, change_signal::ChangeSignal, tool_cache::ToolCache};
+use crate::{GatewaySettings, ServerConfig, change_signal::ChangeSignal, tool_cache::ToolCache};
 
 /// A server that takes longer to start gives up its start permit, so that others can start.
 const START_PERMIT_TIME: Duration = Duration::from_secs(3);
@@ -55,7 +55,7 @@ const START_PERMIT_TIME: Duration = Duration::from_secs(3);
 /// State shared by all servers. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct UpstreamShared {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<GatewaySettings>,
     /// Limits concurrent starts.
     pub(crate) starts: Arc<Semaphore>,
     /// Limits the concurrent calls of all servers together.

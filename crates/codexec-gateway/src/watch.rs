@@ -16,7 +16,7 @@ const DEBOUNCE: Duration = Duration::from_millis(150);
 
 /// An inotify watch on the folders of files. Folders are watched because editors replace files more
 /// often than they rewrite them.
-pub struct Watch {
+pub struct FileWatcher {
     inotify: AsyncFd<InotifyFd>,
     files: Vec<PathBuf>,
     /// Folders in which every change counts.
@@ -40,9 +40,9 @@ impl AsRawFd for InotifyFd {
     }
 }
 
-impl Watch {
+impl FileWatcher {
     /// Must be called inside a tokio runtime.
-    pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<Watch> {
+    pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<FileWatcher> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
         #[expect(
             deprecated,
@@ -50,14 +50,15 @@ impl Watch {
         )]
         let inotify = AsyncFd::new(InotifyFd(inotify))?;
         let (folders_by_descriptor, names_by_folder) = (HashMap::new(), HashMap::new());
-        let mut watch = Watch { inotify, files, folders, folders_by_descriptor, names_by_folder };
+        let mut watch =
+            FileWatcher { inotify, files, folders, folders_by_descriptor, names_by_folder };
         watch.update_watches();
         Ok(watch)
     }
 
     /// Waits for a change and a short pause. Returns the changed paths, which may include a folder
     /// on the way to a file.
-    pub async fn changed(&mut self) -> io::Result<HashSet<PathBuf>> {
+    pub async fn next_changes(&mut self) -> io::Result<HashSet<PathBuf>> {
         let mut changed = HashSet::new();
         while changed.is_empty() {
             let mut ready = self.inotify.readable().await?;

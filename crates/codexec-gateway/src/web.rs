@@ -15,7 +15,7 @@ use reqwest::{
 };
 use url::{Host, Url};
 
-use crate::Settings;
+use crate::GatewaySettings;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -26,7 +26,7 @@ const HEADER_BYTES: u32 = 64 << 10;
 const LOCAL_HOSTS: &str = "localhost,127.0.0.0/8,::1";
 
 /// Builds a client for URLs that the user has configured.
-pub(crate) fn build_client(settings: &Settings) -> reqwest::Result<Client> {
+pub(crate) fn build_client(settings: &GatewaySettings) -> reqwest::Result<Client> {
     client_builder(settings)?.build()
 }
 
@@ -34,14 +34,17 @@ pub(crate) fn build_client(settings: &Settings) -> reqwest::Result<Client> {
 ///
 /// THREAT[REM-3]: a remote server cannot make us send requests to this machine or its network,
 /// neither by address nor by a name that resolves to one.
-pub(crate) fn build_restricted_client(settings: &Settings, base: &Url) -> reqwest::Result<Client> {
+pub(crate) fn build_restricted_client(
+    settings: &GatewaySettings,
+    base: &Url,
+) -> reqwest::Result<Client> {
     if is_local_network(base) {
         return build_client(settings);
     }
     client_builder(settings)?.dns_resolver(Arc::new(PublicResolver)).build()
 }
 
-fn client_builder(settings: &Settings) -> reqwest::Result<ClientBuilder> {
+fn client_builder(settings: &GatewaySettings) -> reqwest::Result<ClientBuilder> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // Fails if this process has already installed a provider, which is fine.

@@ -221,7 +221,7 @@ impl<'a> Answers<'a> {
             "save_script" => self.allowance.take(2 * bytes).map_err(about)?,
             _ => {}
         }
-        let Ok(Some(Value::Object(values))) = self.gateway.parse(&args).await else {
+        let Ok(Some(Value::Object(values))) = self.gateway.parse_json(&args).await else {
             return Err(refused(
                 CallCode::InvalidArgs,
                 "the arguments must be an object".to_owned(),

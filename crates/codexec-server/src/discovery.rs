@@ -144,7 +144,7 @@ impl DiscoveryRules {
         ask: Ask,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let hurried = gateway.hurried(SERVERS_TIMEOUT);
+        let hurried = gateway.with_list_wait(SERVERS_TIMEOUT);
         let finding = tool_answers::answer(&hurried, ask, &self.visible, by.language);
         let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
         let starting = starting_servers(gateway);

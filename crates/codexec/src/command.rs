@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::CacheUse;
+use codexec_gateway::ToolCacheMode;
 use codexec_server::Toolset;
 use tracing_subscriber::EnvFilter;
 
@@ -89,19 +89,19 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             }
         };
         let cache = match &command {
-            Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
+            Command::Tools(args) if args.wants_refresh() => ToolCacheMode::Never,
             Command::Tools(_)
             | Command::Exec(_)
             | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
-            | Command::Packages(_) => CacheUse::Instead,
+            | Command::Packages(_) => ToolCacheMode::Instead,
             Command::Serve
             | Command::Servers(_)
             | Command::Doctor { .. }
             | Command::Migrate(_)
-            | Command::ConformanceClient { .. } => CacheUse::Meanwhile,
+            | Command::ConformanceClient { .. } => ToolCacheMode::Meanwhile,
         };
         if matches!(command, Command::Code(_)) {
             // `codexec code` is MCPProxy's command, so it uses MCPProxy's settings.

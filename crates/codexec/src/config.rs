@@ -13,7 +13,7 @@ pub(crate) mod seeds;
 use std::path::{Path, PathBuf};
 
 use codexec_exec::{PythonSettings, packages};
-use codexec_gateway::Client;
+use codexec_gateway::ConfigOwner;
 use codexec_sandbox::Layer;
 use codexec_server::{Seeds, SessionSettings, TextBudget};
 use codexec_types::{
@@ -225,7 +225,7 @@ fn grant_names() -> String {
 }
 
 fn client_names() -> String {
-    Client::ALL.map(Client::name).join(", ")
+    ConfigOwner::ALL.map(ConfigOwner::name).join(", ")
 }
 
 fn language_names() -> String {

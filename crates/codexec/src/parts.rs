@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, ServerApprovals, Warden};
+use codexec_gateway::{
+    Gateway, ParsedConfig, ProblemEffect, ServerApprovals, ToolCacheMode, Warden,
+};
 use codexec_scripts::Library;
 use codexec_server::{App, Records, Toolsets};
 
@@ -23,13 +25,13 @@ pub(crate) struct Parts {
     pub(crate) home: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
-    upstreams: codexec_gateway::Settings,
+    upstreams: codexec_gateway::GatewaySettings,
     pub(crate) approvals: ServerApprovals,
     /// The path of `config.toml`; the file may not exist.
     pub(crate) own_file: PathBuf,
     pub(crate) sources: ServerSources,
     /// The servers that the files name.
-    pub(crate) named_servers: Parsed,
+    pub(crate) named_servers: ParsedConfig,
     pub(crate) toolsets: Toolsets,
 }
 
@@ -39,7 +41,7 @@ impl Parts {
     pub(crate) fn read(
         common: &CommonArgs,
         catalogue_wait: Duration,
-        cache: CacheUse,
+        cache: ToolCacheMode,
     ) -> anyhow::Result<Parts> {
         let host = host_environment()?;
         let home = host.state_dir.clone();
@@ -71,14 +73,14 @@ impl Parts {
         sources.replace_systems(&toolsets, discovers);
         let named_servers = sources.read_at_start()?;
         let warden = Warden::new(program.clone(), "warden", "supervisor");
-        let settings = codexec_gateway::Settings {
+        let settings = codexec_gateway::GatewaySettings {
             catalogue_wait,
             cache,
             variable: env::variable,
             home: Some(home.clone()),
             user_home: host.user_home.clone(),
             guest_paths: config.guest_paths.clone(),
-            ..codexec_gateway::Settings::new(env::upstream_variables(), warden)
+            ..codexec_gateway::GatewaySettings::new(env::upstream_variables(), warden)
         };
         let upstreams = config.upstreams.apply_to(settings);
         let gateway = Gateway::new(enabled_configs(&named_servers), upstreams.clone());
@@ -150,8 +152,8 @@ impl Parts {
     pub(crate) fn build_app_and_reloader(self) -> anyhow::Result<(App, Reloader)> {
         for problem in &self.named_servers.problems {
             match problem.effect {
-                Effect::LeftOut => tracing::warn!(%problem, "problem in a server file"),
-                Effect::Kept => tracing::info!(%problem, "problem in a server file"),
+                ProblemEffect::LeftOut => tracing::warn!(%problem, "problem in a server file"),
+                ProblemEffect::Kept => tracing::info!(%problem, "problem in a server file"),
             }
         }
         let workers = self.build_workers("zygote-js");

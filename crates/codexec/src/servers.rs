@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use codexec_gateway::{
-    Approvals, Client, Document, Holds, Parsed, Place, Problem, ProjectServers, Reach, Scope,
-    ServerApprovals, ServerConfig, Tuning, Whereabouts, World, merge, parse, places, read_text,
-    replaced, unreadable,
+    ClaudeApprovals, ConfigDocument, ConfigEnv, ConfigLocation, ConfigOwner, ConfigProblem,
+    ConfigScope, ConfigSource, LocationEnv, LocationKind, ParsedConfig, ProjectServers,
+    ServerApprovals, ServerConfig, ServerTuning, find_config_locations, find_replaced_system,
+    merge_configs, parse_config, read_text, unreadable_config,
 };
 use codexec_types::GuestPaths;
 
@@ -37,12 +38,12 @@ pub(crate) struct ServerSources {
     named: Vec<PathBuf>,
     rules: ServerRules,
     /// The seeds whose toolset is chosen.
-    replaced: Vec<Client>,
+    replaced: Vec<ConfigOwner>,
     user_home: Option<PathBuf>,
     here: Option<PathBuf>,
     /// The canonical path of codexec's own binary.
     program: PathBuf,
-    last_good: HashMap<(PathBuf, Reach), Parsed>,
+    last_good: HashMap<(PathBuf, ConfigScope), ParsedConfig>,
     /// Resolves `${VAR}` references in the files.
     variable: fn(&str) -> Option<String>,
 }
@@ -85,14 +86,14 @@ impl ServerSources {
     /// Reads the servers from the files of one seed and the `named` files, or from these alone.
     /// References to variables stay references, in the syntax of `config.toml`.
     pub(crate) fn read_system(
-        client: Option<Client>,
+        client: Option<ConfigOwner>,
         named: Vec<PathBuf>,
         is_alone: bool,
-    ) -> anyhow::Result<Parsed> {
+    ) -> anyhow::Result<ParsedConfig> {
         let from_variables = match client {
             _ if is_alone => Vec::new(),
-            Some(Client::CodeExecutor) => env::mcp_config_paths(),
-            Some(Client::CodeExecutionMode) => env::servers_config().into_iter().collect(),
+            Some(ConfigOwner::CodeExecutor) => env::mcp_config_paths(),
+            Some(ConfigOwner::CodeExecutionMode) => env::servers_config().into_iter().collect(),
             Some(_) | None => Vec::new(),
         };
         let clients = client.filter(|_| !is_alone).into_iter().collect();
@@ -128,10 +129,11 @@ impl ServerSources {
     }
 
     /// Reads the servers at start-up. A file that the user named must exist and be valid.
-    pub(crate) fn read_at_start(&mut self) -> anyhow::Result<Parsed> {
+    pub(crate) fn read_at_start(&mut self) -> anyhow::Result<ParsedConfig> {
         let all = self.read();
-        let is_fatal =
-            |problem: &&Problem| problem.client == Client::Named && problem.server.is_none();
+        let is_fatal = |problem: &&ConfigProblem| {
+            problem.client == ConfigOwner::Named && problem.server.is_none()
+        };
         if let Some(problem) = all.problems.iter().find(is_fatal) {
             bail!("{problem}");
         }
@@ -139,7 +141,7 @@ impl ServerSources {
     }
 
     /// Reads the servers. A file that has become invalid keeps its last valid content.
-    pub(crate) fn read(&mut self) -> Parsed {
+    pub(crate) fn read(&mut self) -> ParsedConfig {
         let mut documents = HashMap::new();
         let approvals = self.read_claude_approvals(&mut documents);
         let places = self.source_files();
@@ -150,10 +152,10 @@ impl ServerSources {
             let parsed = self.parse_source(&place, document.as_ref()?, &approvals);
             Some((place, parsed))
         });
-        let files: Vec<(Place, Parsed)> = files.collect();
+        let files: Vec<(ConfigLocation, ParsedConfig)> = files.collect();
         let known: Vec<_> = files.iter().map(|(place, _)| source_key(place)).collect();
         self.last_good.retain(|key, _| known.contains(key));
-        let mut files: Vec<(Place, Parsed)> = files
+        let mut files: Vec<(ConfigLocation, ParsedConfig)> = files
             .into_iter()
             .map(|(place, parsed)| {
                 let parsed = self.or_last_good(&place, parsed);
@@ -161,17 +163,18 @@ impl ServerSources {
             })
             .collect();
         self.apply_approvals(&mut files, &approvals);
-        let mut all = merge(files.into_iter().map(|(_, parsed)| parsed).collect());
+        let mut all = merge_configs(files.into_iter().map(|(_, parsed)| parsed).collect());
         self.leave_out_replaced(&mut all);
         all
     }
 
     /// Disables replaced seeds, unless the user enabled them: they would run the same code again.
-    fn leave_out_replaced(&self, all: &mut Parsed) {
+    fn leave_out_replaced(&self, all: &mut ParsedConfig) {
         for found in all.servers.iter_mut().filter(|found| found.off.is_none()) {
             let name = &found.config.name;
-            let is_wanted = |t: &Tuning| t.name == *name && t.is_on == Some(true);
-            let system = replaced(&found.config).filter(|client| self.replaced.contains(client));
+            let is_wanted = |t: &ServerTuning| t.name == *name && t.is_on == Some(true);
+            let system =
+                find_replaced_system(&found.config).filter(|client| self.replaced.contains(client));
             if let Some(system) = system
                 && !all.tunings.iter().any(is_wanted)
             {
@@ -186,11 +189,11 @@ impl ServerSources {
 
     fn parse_source(
         &self,
-        place: &Place,
-        document: &Result<Document, String>,
-        approvals: &Approvals,
-    ) -> Parsed {
-        let world = World {
+        place: &ConfigLocation,
+        document: &Result<ConfigDocument, String>,
+        approvals: &ClaudeApprovals,
+    ) -> ParsedConfig {
+        let world = ConfigEnv {
             home: self.user_home.as_deref(),
             here: self.here.as_deref(),
             variable: &self.variable,
@@ -198,7 +201,7 @@ impl ServerSources {
             is_own_program: &|command| self.is_own_program(command),
         };
         let (client, reach) = (place.client, place.reach);
-        let scope = Scope {
+        let scope = ConfigSource {
             source: &place.path,
             client,
             reach,
@@ -208,20 +211,25 @@ impl ServerSources {
             world,
         };
         match document {
-            Ok(document) => parse(document, &scope),
-            Err(why) => unreadable(why, &scope),
+            Ok(document) => parse_config(document, &scope),
+            Err(why) => unreadable_config(why, &scope),
         }
     }
 
     /// Parses `text` as if it were the content of `config.toml`.
-    pub(crate) fn parse_own_text(&self, text: &str) -> Parsed {
+    pub(crate) fn parse_own_text(&self, text: &str) -> ParsedConfig {
         let path = self.own.clone();
-        let place = Place { client: Client::Own, reach: Reach::Own, path, holds: Holds::File };
-        let document = Ok(Document::new(text, Client::Own));
-        self.parse_source(&place, &document, &Approvals::default())
+        let place = ConfigLocation {
+            client: ConfigOwner::Codexec,
+            reach: ConfigScope::Own,
+            path,
+            holds: LocationKind::File,
+        };
+        let document = Ok(ConfigDocument::new(text, ConfigOwner::Codexec));
+        self.parse_source(&place, &document, &ClaudeApprovals::default())
     }
 
-    fn or_last_good(&mut self, place: &Place, mut parsed: Parsed) -> Parsed {
+    fn or_last_good(&mut self, place: &ConfigLocation, mut parsed: ParsedConfig) -> ParsedConfig {
         if !parsed.is_broken {
             self.last_good.insert(source_key(place), parsed.clone());
             return parsed;
@@ -237,28 +245,37 @@ impl ServerSources {
     }
 
     /// Returns all files, in ascending order of precedence; folders are expanded.
-    fn source_files(&self) -> Vec<Place> {
+    fn source_files(&self) -> Vec<ConfigLocation> {
         let whereabouts = self.whereabouts();
         let mut found = Vec::new();
-        for place in places(&self.rules.discovery.clients, &whereabouts) {
-            if place.reach == Reach::Project && !self.rules.discovery.has_project_files {
+        for place in find_config_locations(&self.rules.discovery.clients, &whereabouts) {
+            if place.reach == ConfigScope::Project && !self.rules.discovery.has_project_files {
                 continue;
             }
             match place.holds {
-                Holds::File => found.push(place),
-                Holds::Files => found.extend(list_json_files(&place)),
+                LocationKind::File => found.push(place),
+                LocationKind::Files => found.extend(list_json_files(&place)),
             }
         }
-        let holds = Holds::File;
-        let own = Place { client: Client::Own, reach: Reach::Own, path: self.own.clone(), holds };
+        let holds = LocationKind::File;
+        let own = ConfigLocation {
+            client: ConfigOwner::Codexec,
+            reach: ConfigScope::Own,
+            path: self.own.clone(),
+            holds,
+        };
         let named = self.named.iter().cloned();
-        let named =
-            named.map(|path| Place { client: Client::Named, reach: Reach::Named, path, holds });
+        let named = named.map(|path| ConfigLocation {
+            client: ConfigOwner::Named,
+            reach: ConfigScope::Named,
+            path,
+            holds,
+        });
         found.into_iter().chain([own]).chain(named).collect()
     }
 
-    fn whereabouts(&self) -> Whereabouts<'_> {
-        Whereabouts {
+    fn whereabouts(&self) -> LocationEnv<'_> {
+        LocationEnv {
             home: self.user_home.as_deref(),
             here: self.here.as_deref(),
             variable: &env::variable,
@@ -280,12 +297,12 @@ impl ServerSources {
     /// Returns the files and folders whose changes can change the servers.
     fn paths_to_watch(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let whereabouts = self.whereabouts();
-        let (files, folders): (Vec<Place>, Vec<Place>) =
-            places(&self.rules.discovery.clients, &whereabouts)
+        let (files, folders): (Vec<ConfigLocation>, Vec<ConfigLocation>) =
+            find_config_locations(&self.rules.discovery.clients, &whereabouts)
                 .into_iter()
-                .partition(|place| place.holds == Holds::File);
+                .partition(|place| place.holds == LocationKind::File);
         let mut files: Vec<PathBuf> = files.into_iter().map(|place| place.path).collect();
-        if self.rules.discovery.clients.contains(&Client::ClaudeCode) {
+        if self.rules.discovery.clients.contains(&ConfigOwner::ClaudeCode) {
             files.extend(whereabouts.claude_settings());
         }
         files.push(self.own.clone());
@@ -299,17 +316,17 @@ impl ServerSources {
 }
 
 /// Returns the client that a toolset replaces.
-pub(crate) fn replaced_client(toolset: Toolset) -> Option<Client> {
+pub(crate) fn replaced_client(toolset: Toolset) -> Option<ConfigOwner> {
     match toolset {
-        Toolset::CodeExecutor => Some(Client::CodeExecutor),
-        Toolset::CodeExecutionMode => Some(Client::CodeExecutionMode),
-        Toolset::Mcpproxy => Some(Client::Mcpproxy),
+        Toolset::CodeExecutor => Some(ConfigOwner::CodeExecutor),
+        Toolset::CodeExecutionMode => Some(ConfigOwner::CodeExecutionMode),
+        Toolset::Mcpproxy => Some(ConfigOwner::Mcpproxy),
         Toolset::Codexec | Toolset::Compact | Toolset::Direct => None,
     }
 }
 
 /// Returns the enabled servers.
-pub(crate) fn enabled_configs(parsed: &Parsed) -> Vec<ServerConfig> {
+pub(crate) fn enabled_configs(parsed: &ParsedConfig) -> Vec<ServerConfig> {
     parsed
         .servers
         .iter()
@@ -319,7 +336,7 @@ pub(crate) fn enabled_configs(parsed: &Parsed) -> Vec<ServerConfig> {
 }
 
 /// Returns the names of servers that wait for the user's approval.
-pub(crate) fn waiting_names(parsed: &Parsed) -> Vec<String> {
+pub(crate) fn waiting_names(parsed: &ParsedConfig) -> Vec<String> {
     let waiting = parsed.waiting.iter().filter(|found| found.off.is_none());
     let mut names: Vec<String> = waiting.map(|found| found.config.name.to_string()).collect();
     names.sort();
@@ -328,17 +345,17 @@ pub(crate) fn waiting_names(parsed: &Parsed) -> Vec<String> {
 }
 
 /// Parsed files; `None` for a missing file.
-type Documents = HashMap<(PathBuf, Client), Option<Result<Document, String>>>;
+type Documents = HashMap<(PathBuf, ConfigOwner), Option<Result<ConfigDocument, String>>>;
 
-fn source_key(place: &Place) -> (PathBuf, Reach) {
+fn source_key(place: &ConfigLocation) -> (PathBuf, ConfigScope) {
     (place.path.clone(), place.reach)
 }
 
-fn read_document(place: &Place) -> Option<Result<Document, String>> {
+fn read_document(place: &ConfigLocation) -> Option<Result<ConfigDocument, String>> {
     let (path, client) = (&place.path, place.client);
-    match read_text(path, Document::max_bytes(client, path)) {
-        Ok(text) => Some(Ok(Document::at(path, &text, client))),
-        Err(error) if is_absent(&error) && client != Client::Named => None,
+    match read_text(path, ConfigDocument::max_bytes(client, path)) {
+        Ok(text) => Some(Ok(ConfigDocument::from_file(path, &text, client))),
+        Err(error) if is_absent(&error) && client != ConfigOwner::Named => None,
         Err(error) => Some(Err(format!("it cannot be read: {error}"))),
     }
 }
@@ -347,13 +364,13 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
-fn list_json_files(folder: &Place) -> Vec<Place> {
+fn list_json_files(folder: &ConfigLocation) -> Vec<ConfigLocation> {
     let Ok(entries) = std::fs::read_dir(&folder.path) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     paths.sort();
     paths.truncate(MAX_FILES);
-    let place = |path| Place { path, holds: Holds::File, ..folder.clone() };
+    let place = |path| ConfigLocation { path, holds: LocationKind::File, ..folder.clone() };
     paths.into_iter().map(place).collect()
 }

@@ -7,9 +7,9 @@ fn params(value: Value) -> Map<String, Value> {
     }
 }
 
-async fn ask(value: Value, can_show: CanShow) -> (Value, Option<Map<String, Value>>) {
+async fn ask(value: Value, can_show: ElicitationSupport) -> (Value, Option<Map<String, Value>>) {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().asked_by(questions, can_show);
+    let caller = Caller::default().with_questions(questions, can_show);
     let server = ServerName::new("s").expect("a name");
     let answer = caller.ask(&server, params(value));
     tokio::pin!(answer);
@@ -22,7 +22,7 @@ async fn ask(value: Value, can_show: CanShow) -> (Value, Option<Map<String, Valu
     (answer.await, Some(shown))
 }
 
-const BOTH: CanShow = CanShow { forms: true, urls: true };
+const BOTH: ElicitationSupport = ElicitationSupport { forms: true, urls: true };
 
 #[tokio::test]
 async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
@@ -34,12 +34,12 @@ async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
         "type": "object", "properties": {"a": {"type": "string", "title": "x"}}}});
     assert_eq!(shown, Some(params(seen)));
 
-    let check = async |value: Value, can_show: CanShow| {
+    let check = async |value: Value, can_show: ElicitationSupport| {
         assert_eq!(ask(value.clone(), can_show).await, (decline_result(), None), "{value}");
     };
-    check(form, CanShow { forms: false, urls: true }).await;
+    check(form, ElicitationSupport { forms: false, urls: true }).await;
     let url = |url: &str| json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
-    check(url("https://a.example/"), CanShow { forms: true, urls: false }).await;
+    check(url("https://a.example/"), ElicitationSupport { forms: true, urls: false }).await;
     for strange in ["javascript:alert(1)", "file:///etc/passwd", "-x", ""] {
         check(url(strange), BOTH).await;
     }
@@ -50,7 +50,7 @@ async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
 #[tokio::test]
 async fn unanswered_questions_are_cancelled() {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().asked_by(questions, BOTH);
+    let caller = Caller::default().with_questions(questions, BOTH);
     let server = ServerName::new("s").expect("a name");
     let human = async { drop(seen.recv().await.expect("a question")) };
     let (answer, ()) = tokio::join!(caller.ask(&server, params(json!({"message": "m"}))), human);

@@ -5,25 +5,25 @@
 
 use std::path::Path;
 
-use super::{Document, node::ConfigNode};
+use super::{ConfigDocument, node::ConfigNode};
 
 /// Names of servers that the user has approved or refused. A name can be in neither list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Approvals {
+pub struct ClaudeApprovals {
     approved: Vec<String>,
     refused: Vec<String>,
 }
 
-impl Approvals {
+impl ClaudeApprovals {
     /// Adds the refusals of a settings file; ignores an invalid file.
-    pub fn add_settings(&mut self, settings: &Document) {
+    pub fn add_settings(&mut self, settings: &ConfigDocument) {
         if let Ok(root) = &settings.root {
             self.add_refusals(root);
         }
     }
 
     /// Adds the decisions that the user's own file has for the project in this directory.
-    pub fn add_project(&mut self, claude_json: &Document, here: &Path) {
+    pub fn add_project(&mut self, claude_json: &ConfigDocument, here: &Path) {
         let root = claude_json.root.as_ref().ok();
         let project = root.and_then(|root| root.get("projects")?.get(here.to_str()?));
         if let Some(project) = project {
@@ -34,7 +34,7 @@ impl Approvals {
     }
 
     /// Returns the names that are approved and not refused.
-    pub fn approved(&self) -> impl Iterator<Item = &str> {
+    pub fn approved_names(&self) -> impl Iterator<Item = &str> {
         self.approved.iter().map(String::as_str).filter(|name| self.refusal_reason(name).is_none())
     }
 

@@ -2,7 +2,7 @@
 
 /// The owner of a config file that defines servers: a program, codexec, or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Client {
+pub enum ConfigOwner {
     ClaudeCode,
     Cursor,
     VsCode,
@@ -24,67 +24,67 @@ pub enum Client {
     /// MCPProxy, whose toolset codexec offers.
     Mcpproxy,
     /// codexec's own settings.
-    Own,
+    Codexec,
     /// A file that the user names: `--mcp-config`, `MCP_CONFIG_PATH`.
     Named,
 }
 
-impl Client {
+impl ConfigOwner {
     /// The clients whose files are searched by default. If several define the same server, the
     /// first in this list wins.
-    pub const ALL: [Client; 13] = [
-        Client::ClaudeCode,
-        Client::Cursor,
-        Client::VsCode,
-        Client::Codex,
-        Client::Gemini,
-        Client::Copilot,
-        Client::Windsurf,
-        Client::Zed,
-        Client::OpenCode,
-        Client::Goose,
-        Client::Cline,
-        Client::ClaudeDesktop,
-        Client::Shared,
+    pub const ALL: [ConfigOwner; 13] = [
+        ConfigOwner::ClaudeCode,
+        ConfigOwner::Cursor,
+        ConfigOwner::VsCode,
+        ConfigOwner::Codex,
+        ConfigOwner::Gemini,
+        ConfigOwner::Copilot,
+        ConfigOwner::Windsurf,
+        ConfigOwner::Zed,
+        ConfigOwner::OpenCode,
+        ConfigOwner::Goose,
+        ConfigOwner::Cline,
+        ConfigOwner::ClaudeDesktop,
+        ConfigOwner::Shared,
     ];
 
     /// The systems that codexec replaces: their files are searched when their toolset is chosen,
-    /// and win over those of [`Client::ALL`].
-    pub const REPLACED: [Client; 3] =
-        [Client::CodeExecutor, Client::CodeExecutionMode, Client::Mcpproxy];
+    /// and win over those of [`ConfigOwner::ALL`].
+    pub const REPLACED: [ConfigOwner; 3] =
+        [ConfigOwner::CodeExecutor, ConfigOwner::CodeExecutionMode, ConfigOwner::Mcpproxy];
 
     /// Returns the name that settings use.
     pub fn name(self) -> &'static str {
         match self {
-            Client::ClaudeCode => "claude-code",
-            Client::Cursor => "cursor",
-            Client::VsCode => "vscode",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Copilot => "copilot",
-            Client::Windsurf => "windsurf",
-            Client::Zed => "zed",
-            Client::OpenCode => "opencode",
-            Client::Goose => "goose",
-            Client::Cline => "cline",
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::Shared => "mcp",
-            Client::CodeExecutor => "code-executor",
-            Client::CodeExecutionMode => "code-execution-mode",
-            Client::Mcpproxy => "mcpproxy",
-            Client::Own => "codexec",
-            Client::Named => "named",
+            ConfigOwner::ClaudeCode => "claude-code",
+            ConfigOwner::Cursor => "cursor",
+            ConfigOwner::VsCode => "vscode",
+            ConfigOwner::Codex => "codex",
+            ConfigOwner::Gemini => "gemini",
+            ConfigOwner::Copilot => "copilot",
+            ConfigOwner::Windsurf => "windsurf",
+            ConfigOwner::Zed => "zed",
+            ConfigOwner::OpenCode => "opencode",
+            ConfigOwner::Goose => "goose",
+            ConfigOwner::Cline => "cline",
+            ConfigOwner::ClaudeDesktop => "claude-desktop",
+            ConfigOwner::Shared => "mcp",
+            ConfigOwner::CodeExecutor => "code-executor",
+            ConfigOwner::CodeExecutionMode => "code-execution-mode",
+            ConfigOwner::Mcpproxy => "mcpproxy",
+            ConfigOwner::Codexec => "codexec",
+            ConfigOwner::Named => "named",
         }
     }
 
-    pub fn parse(name: &str) -> Option<Client> {
-        Client::ALL.into_iter().find(|client| client.name() == name)
+    pub fn parse(name: &str) -> Option<ConfigOwner> {
+        ConfigOwner::ALL.into_iter().find(|client| client.name() == name)
     }
 }
 
 /// The scope of a config file. A later variant wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reach {
+pub enum ConfigScope {
     /// Everything that the user does.
     User,
     /// One directory; the file comes from whoever wrote the directory's contents.
@@ -95,9 +95,9 @@ pub enum Reach {
     Named,
 }
 
-impl Reach {
+impl ConfigScope {
     /// Returns true if the servers belong to the directory that codexec was started in.
     pub(super) fn is_in_project(self) -> bool {
-        matches!(self, Reach::Project | Reach::Local)
+        matches!(self, ConfigScope::Project | ConfigScope::Local)
     }
 }

@@ -1,6 +1,6 @@
 //! The config format of each client, as a table of keys and units.
 
-use super::{Client, RemoteKind, expand::VariableSyntax, syntax::Syntax};
+use super::{ConfigOwner, RemoteKind, expand::VariableSyntax, syntax::Syntax};
 
 /// The config format of one client.
 pub(super) struct Dialect {
@@ -156,25 +156,26 @@ const OWN: Dialect = Dialect {
 };
 
 impl Dialect {
-    pub(super) fn of(client: Client) -> &'static Dialect {
+    pub(super) fn of(client: ConfigOwner) -> &'static Dialect {
         match client {
-            Client::ClaudeCode => &CLAUDE_CODE,
-            Client::Cursor => &CURSOR,
-            Client::VsCode => &VS_CODE,
-            Client::Codex => &CODEX,
-            Client::Gemini => &GEMINI,
-            Client::Copilot => &COPILOT,
-            Client::Windsurf => &WINDSURF,
-            Client::Zed => &ZED,
-            Client::OpenCode => &OPEN_CODE,
-            Client::Goose => &GOOSE,
-            Client::Cline => &CLINE,
-            Client::ClaudeDesktop => &COMMON,
-            Client::Shared | Client::CodeExecutor | Client::CodeExecutionMode | Client::Named => {
-                &NAMED
-            }
-            Client::Mcpproxy => &MCPPROXY,
-            Client::Own => &OWN,
+            ConfigOwner::ClaudeCode => &CLAUDE_CODE,
+            ConfigOwner::Cursor => &CURSOR,
+            ConfigOwner::VsCode => &VS_CODE,
+            ConfigOwner::Codex => &CODEX,
+            ConfigOwner::Gemini => &GEMINI,
+            ConfigOwner::Copilot => &COPILOT,
+            ConfigOwner::Windsurf => &WINDSURF,
+            ConfigOwner::Zed => &ZED,
+            ConfigOwner::OpenCode => &OPEN_CODE,
+            ConfigOwner::Goose => &GOOSE,
+            ConfigOwner::Cline => &CLINE,
+            ConfigOwner::ClaudeDesktop => &COMMON,
+            ConfigOwner::Shared
+            | ConfigOwner::CodeExecutor
+            | ConfigOwner::CodeExecutionMode
+            | ConfigOwner::Named => &NAMED,
+            ConfigOwner::Mcpproxy => &MCPPROXY,
+            ConfigOwner::Codexec => &OWN,
         }
     }
 }

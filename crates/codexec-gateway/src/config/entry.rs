@@ -7,7 +7,8 @@ mod remote;
 use std::path::PathBuf;
 
 use super::{
-    Client, Narrow, RemoteKind, Scope, Secret, ServerConfig, TransportConfig,
+    ConfigOwner, ConfigSource, RemoteKind, SecretSource, ServerConfig, ServerOptions,
+    TransportConfig,
     dialect::Dialect,
     expand::{Expansion, expand},
     node::ConfigNode,
@@ -23,7 +24,7 @@ pub(super) struct ConfigEntry<'a> {
     /// The server's name as the file writes it.
     pub(super) written: &'a str,
     pub(super) node: &'a ConfigNode,
-    pub(super) scope: &'a Scope<'a>,
+    pub(super) scope: &'a ConfigSource<'a>,
     pub(super) dialect: &'static Dialect,
     pub(super) expansion: Expansion,
     /// Warnings for the file's author; the server is used regardless.
@@ -51,7 +52,7 @@ impl<'a> ConfigEntry<'a> {
     pub(super) fn new(
         written: &'a str,
         node: &'a ConfigNode,
-        scope: &'a Scope<'a>,
+        scope: &'a ConfigSource<'a>,
         dialect: &'static Dialect,
     ) -> ConfigEntry<'a> {
         let expansion = Expansion::default();
@@ -112,10 +113,10 @@ impl<'a> ConfigEntry<'a> {
                     "has no `type` beside it; write \"type\": \"http\" or \"type\": \"sse\"",
                 )),
             },
-            (None, _) if !has_command && self.scope.client == Client::Own => Ok(None),
+            (None, _) if !has_command && self.scope.client == ConfigOwner::Codexec => Ok(None),
             (None, _)
                 if !has_command
-                    && self.scope.client == Client::Zed
+                    && self.scope.client == ConfigOwner::Zed
                     && self.node.get("settings").is_some() =>
             {
                 Err(self.error(
@@ -142,7 +143,7 @@ impl<'a> ConfigEntry<'a> {
             "http" | "streamable-http" | "streamable_http" | "streamableHttp" | "remote" => {
                 Ok(Some(TransportKind::Remote(RemoteKind::Http)))
             }
-            _ if self.scope.client == Client::Goose => Ok(Some(TransportKind::Builtin)),
+            _ if self.scope.client == ConfigOwner::Goose => Ok(Some(TransportKind::Builtin)),
             _ => {
                 let word: String = word.chars().take(40).collect();
                 let what = format!("is {word:?}, which is not supported; write stdio, http or sse");
@@ -215,7 +216,7 @@ impl<'a> ConfigEntry<'a> {
     }
 
     /// Returns a table of strings; null values count as not set.
-    fn pairs(&mut self, key: &str) -> Result<Vec<(String, Secret)>, BadEntry> {
+    fn pairs(&mut self, key: &str) -> Result<Vec<(String, SecretSource)>, BadEntry> {
         let Some(node) = self.node.get(key) else { return Ok(Vec::new()) };
         let entries = node.entries().filter(|entries| entries.len() <= MAX_ITEMS);
         let Some(entries) = entries else {
@@ -236,11 +237,11 @@ impl<'a> ConfigEntry<'a> {
     }
 
     /// Reads a value, which in our own file may be a reference: `env:`, `file:` or `keyring:`.
-    fn secret(&mut self, key: &str, text: &str) -> Result<Secret, BadEntry> {
-        if self.scope.client == Client::Own {
+    fn secret(&mut self, key: &str, text: &str) -> Result<SecretSource, BadEntry> {
+        if self.scope.client == ConfigOwner::Codexec {
             match text.split_once(':') {
-                Some(("env", name)) => return Ok(Secret::Variable(name.to_owned())),
-                Some(("keyring", name)) => return Ok(Secret::Keyring(name.to_owned())),
+                Some(("env", name)) => return Ok(SecretSource::Variable(name.to_owned())),
+                Some(("keyring", name)) => return Ok(SecretSource::Keyring(name.to_owned())),
                 Some(("file", path)) => {
                     let path = self.expand_home(path);
                     if !path.is_absolute() {
@@ -248,14 +249,14 @@ impl<'a> ConfigEntry<'a> {
                                     or `~/`";
                         return Err(self.error_at(key, what));
                     }
-                    return Ok(Secret::File(path));
+                    return Ok(SecretSource::File(path));
                 }
                 _ => {}
             }
         }
         let full = self.expand(text);
         self.check_no_nul(key, &full)?;
-        Ok(Secret::Plain(full))
+        Ok(SecretSource::Plain(full))
     }
 
     /// Expands a leading `~/` to the home directory.
@@ -275,7 +276,7 @@ impl<'a> ConfigEntry<'a> {
 
     /// Reads the options of an entry in our own file. Unknown keys are errors: a misspelt key
     /// must not leave something open.
-    pub(super) fn read_options_strictly(&mut self) -> Result<Narrow, BadEntry> {
+    pub(super) fn read_options_strictly(&mut self) -> Result<ServerOptions, BadEntry> {
         self.check_keys()?;
         self.read_options()
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Scope, pending::ReadFile};
+use super::{ConfigSource, pending::ReadFile};
 
 /// A client's syntax for variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) struct Expansion {
 pub(super) fn expand(
     text: &str,
     syntax: VariableSyntax,
-    scope: &Scope<'_>,
+    scope: &ConfigSource<'_>,
     found: &mut Expansion,
 ) -> String {
     match syntax {
@@ -79,7 +79,7 @@ fn replace_all(text: &str, open: &str, mut value: impl FnMut(&str) -> Option<Str
     out
 }
 
-fn expand_braces(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Option<String> {
+fn expand_braces(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -91,7 +91,7 @@ fn expand_braces(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Opti
     value
 }
 
-fn expand_editor(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Option<String> {
+fn expand_editor(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let to_text = |path: Option<&Path>| path.map(|path| path.display().to_string());
     if let Some(name) = inside.strip_prefix("env:") {
         return Some(lookup_variable(name, &format!("${{{inside}}}"), scope, found));
@@ -111,7 +111,7 @@ fn expand_editor(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Opti
     }
 }
 
-fn expand_proxy(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Option<String> {
+fn expand_proxy(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let written = || format!("${{{inside}}}");
     if let Some(name) = inside.strip_prefix("env:") {
         return Some(lookup_variable(name, &written(), scope, found));
@@ -122,7 +122,7 @@ fn expand_proxy(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Optio
     None
 }
 
-fn expand_curly(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Option<String> {
+fn expand_curly(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let written = || format!("{{{inside}}}");
     if let Some(name) = inside.strip_prefix("env:") {
         return Some(lookup_variable(name, &written(), scope, found));
@@ -142,7 +142,7 @@ fn expand_curly(inside: &str, scope: &Scope<'_>, found: &mut Expansion) -> Optio
 }
 
 /// Expands `$VAR` and `${VAR}`, the latter also with a default.
-fn expand_dollars(text: &str, scope: &Scope<'_>, found: &mut Expansion) -> String {
+fn expand_dollars(text: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -173,7 +173,12 @@ fn expand_dollars(text: &str, scope: &Scope<'_>, found: &mut Expansion) -> Strin
     out
 }
 
-fn lookup_variable(name: &str, written: &str, scope: &Scope<'_>, found: &mut Expansion) -> String {
+fn lookup_variable(
+    name: &str,
+    written: &str,
+    scope: &ConfigSource<'_>,
+    found: &mut Expansion,
+) -> String {
     let value = (scope.world.variable)(name);
     if value.is_none() {
         found.unset.push(written.to_owned());

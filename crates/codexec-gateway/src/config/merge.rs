@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use super::{
-    Effect, Found, Narrow, Parsed, Problem, Tuning,
+    ConfigProblem, DiscoveredServer, ParsedConfig, ProblemEffect, ServerOptions, ServerTuning,
     entry::{BadEntry, ConfigEntry},
     server_name::to_server_name,
 };
 
 /// Merges the results of several files, given in ascending precedence. A later entry replaces an
 /// earlier one of the same name as a whole, at its position. Our own file's tunings come last.
-pub fn merge(files: Vec<Parsed>) -> Parsed {
-    let mut all = Parsed::default();
+pub fn merge_configs(files: Vec<ParsedConfig>) -> ParsedConfig {
+    let mut all = ParsedConfig::default();
     let mut positions: HashMap<String, usize> = HashMap::new();
     for file in files {
         // A file that is read in several scopes reports the same problem each time.
@@ -56,12 +56,12 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
 
 /// Returns true if the later entry replaces the earlier one. Disabling a server is per client: it
 /// does not replace another client's enabled entry.
-fn overrides(server: &Found, known: &Found) -> bool {
+fn overrides(server: &DiscoveredServer, known: &DiscoveredServer) -> bool {
     server.off.is_none() || known.off.is_some() || server.client == known.client
 }
 
-impl Tuning {
-    fn apply(&self, server: &mut Found) {
+impl ServerTuning {
+    fn apply(&self, server: &mut DiscoveredServer) {
         let narrow = &mut server.config.narrow;
         let own = self.narrow.clone();
         narrow.enabled_tools = own.enabled_tools.or(narrow.enabled_tools.take());
@@ -81,18 +81,18 @@ impl Tuning {
         }
     }
 
-    fn undefined_server(&self) -> Problem {
+    fn undefined_server(&self) -> ConfigProblem {
         let name = self.name.to_string();
-        Problem {
+        ConfigProblem {
             file: self.file.clone(),
             line: self.line,
-            client: super::Client::Own,
+            client: super::ConfigOwner::Codexec,
             what: format!(
                 "server {name:?}: no file defines this server; add its `command` or `url`, or \
                  remove the entry"
             ),
             server: Some(name),
-            effect: Effect::Kept,
+            effect: ProblemEffect::Kept,
         }
     }
 }
@@ -100,7 +100,7 @@ impl Tuning {
 /// Reads what an entry of our own file sets for all servers of its name.
 ///
 /// THREAT[CFG-4]: an invalid entry disables them; it was meant to restrict, so nothing stays open.
-pub(super) fn read_tuning(entry: &mut ConfigEntry<'_>) -> (Option<Tuning>, Option<BadEntry>) {
+pub(super) fn read_tuning(entry: &mut ConfigEntry<'_>) -> (Option<ServerTuning>, Option<BadEntry>) {
     let name = match to_server_name(entry.written) {
         Ok(name) => name,
         Err(error) => {
@@ -108,9 +108,9 @@ pub(super) fn read_tuning(entry: &mut ConfigEntry<'_>) -> (Option<Tuning>, Optio
         }
     };
     let is_alone = entry.node.get("command").is_none() && entry.node.get("url").is_none();
-    let mut tuning = Tuning {
+    let mut tuning = ServerTuning {
         name,
-        narrow: Narrow::default(),
+        narrow: ServerOptions::default(),
         is_on: entry.node.get("enabled").map(|node| node.is(true)),
         file: entry.scope.source.to_owned(),
         line: entry.node.line,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Client, ServerConfig, StdioConfig, TransportConfig, World};
+use super::{ConfigEnv, ConfigOwner, ServerConfig, StdioConfig, TransportConfig};
 
 const OUR_NAME: &str = "codexec";
 /// Programs that run the package named by their first argument.
@@ -16,19 +16,19 @@ const WRAPPERS: [&str; 21] = [
     "stdbuf", "sudo", "doas", "timeout", "time", "node", "bun", "deno", "python", "python3",
 ];
 /// Names of the systems that codexec replaces, as servers, packages, images and programs.
-const REPLACED: [(&str, Client); 6] = [
-    ("code-executor", Client::CodeExecutor),
-    ("code-executor-mcp", Client::CodeExecutor),
-    ("mcp-server-code-execution-mode", Client::CodeExecutionMode),
-    ("mcp_server_code_execution_mode", Client::CodeExecutionMode),
-    ("mcpproxy", Client::Mcpproxy),
-    ("mcpproxy-go", Client::Mcpproxy),
+const REPLACED: [(&str, ConfigOwner); 6] = [
+    ("code-executor", ConfigOwner::CodeExecutor),
+    ("code-executor-mcp", ConfigOwner::CodeExecutor),
+    ("mcp-server-code-execution-mode", ConfigOwner::CodeExecutionMode),
+    ("mcp_server_code_execution_mode", ConfigOwner::CodeExecutionMode),
+    ("mcpproxy", ConfigOwner::Mcpproxy),
+    ("mcpproxy-go", ConfigOwner::Mcpproxy),
 ];
 /// How many arguments of a runner can name the package: its source may come before its name.
 const PACKAGE_WORDS: usize = 3;
 
 /// Returns true if the program is codexec.
-pub(super) fn starts_codexec(program: &StdioConfig, world: &World<'_>) -> bool {
+pub(super) fn starts_codexec(program: &StdioConfig, world: &ConfigEnv<'_>) -> bool {
     let words = command_words(program);
     let Some((command, rest)) = words.split_first() else { return false };
     if stem(command) == OUR_NAME || (world.is_own_program)(command) {
@@ -43,7 +43,7 @@ pub(super) fn starts_codexec(program: &StdioConfig, world: &World<'_>) -> bool {
 }
 
 /// Returns the replaced system that this server is, judged by its name or its command.
-pub fn replaced(config: &ServerConfig) -> Option<Client> {
+pub fn find_replaced_system(config: &ServerConfig) -> Option<ConfigOwner> {
     let known = |name: &str| {
         let found = REPLACED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, client)| *client)

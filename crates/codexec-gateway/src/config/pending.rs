@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use codexec_types::Json;
 use serde_json::{Map, Value, json};
 
-use super::{Client, Reach, Scope, entry::ConfigEntry};
+use super::{ConfigOwner, ConfigScope, ConfigSource, entry::ConfigEntry};
 use crate::trust::digest;
 
 /// The setting for servers that a project's files define.
@@ -60,14 +60,14 @@ impl PendingEntry {
     /// nothing by itself. An approval is for the exact entry; a changed entry needs another one.
     pub(super) fn of(entry: &ConfigEntry<'_>) -> Option<PendingEntry> {
         let scope = entry.scope;
-        let is_project = scope.reach == Reach::Project;
+        let is_project = scope.reach == ConfigScope::Project;
         let needs_approval = is_project && scope.project_servers == ProjectServers::Ask;
         if !needs_approval && (is_project || !scope.is_guest_writable) {
             return None;
         }
         let name = entry.written;
-        let is_approved = scope.client == Client::ClaudeCode
-            && scope.approvals.approved().any(|approved| approved == name);
+        let is_approved = scope.client == ConfigOwner::ClaudeCode
+            && scope.approvals.approved_names().any(|approved| approved == name);
         let files = entry.expansion.files.iter();
         let files = files.map(|(path, text)| (path.display().to_string(), text.as_str().into()));
         let files: Map<String, Value> = files.collect();
@@ -96,14 +96,15 @@ impl PendingEntry {
     }
 
     /// Returns the whole entry, or its changes since the approved one, for display.
-    pub fn difference(&self) -> Vec<crate::Line> {
+    pub fn diff_lines(&self) -> Vec<crate::DiffLine> {
         crate::trust::difference(self.before.as_ref(), Some(&self.written))
     }
 }
 
 /// Returns why every entry of this file is disabled, if the settings disable it.
-pub(super) fn disabled_reason(scope: &Scope<'_>) -> Option<String> {
-    let is_off = scope.reach == Reach::Project && scope.project_servers == ProjectServers::Off;
+pub(super) fn disabled_reason(scope: &ConfigSource<'_>) -> Option<String> {
+    let is_off =
+        scope.reach == ConfigScope::Project && scope.project_servers == ProjectServers::Off;
     is_off.then(|| "`discovery.project-servers` is \"off\"".to_owned())
 }
 

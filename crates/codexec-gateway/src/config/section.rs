@@ -1,7 +1,7 @@
 //! Finds the table of servers in a config file, and the lists elsewhere in it that disable them.
 
 use super::{
-    Approvals, Client, DISABLED_IN_FILE, Parsed, Reach, Scope,
+    ClaudeApprovals, ConfigOwner, ConfigScope, ConfigSource, DISABLED_IN_FILE, ParsedConfig,
     dialect::{Dialect, MCPPROXY},
     node::{ConfigNode, ConfigValue},
 };
@@ -15,7 +15,7 @@ pub(super) struct Section<'a> {
     disabled: Vec<String>,
     /// If not empty, all other servers are disabled.
     only: Vec<String>,
-    approvals: Option<&'a Approvals>,
+    approvals: Option<&'a ClaudeApprovals>,
 }
 
 impl<'a> Section<'a> {
@@ -37,29 +37,29 @@ impl<'a> Section<'a> {
 /// named.
 pub(super) fn find_section<'a>(
     root: &'a ConfigNode,
-    scope: &Scope<'a>,
-    parsed: &mut Parsed,
+    scope: &ConfigSource<'a>,
+    parsed: &mut ParsedConfig,
 ) -> Option<Section<'a>> {
     let dialect = Dialect::of(scope.client);
     let key = dialect.root;
     let project = scope.world.here.and_then(|here| root.get("projects")?.get(here.to_str()?));
-    let is_bare = scope.client == Client::Shared && root.get(key).is_none();
+    let is_bare = scope.client == ConfigOwner::Shared && root.get(key).is_none();
     let table = match scope.reach {
-        Reach::Local => project.and_then(|project| project.get(key)),
+        ConfigScope::Local => project.and_then(|project| project.get(key)),
         // The file is a single entry; the server has the file's name.
         _ if is_bare && is_entry(root) => return single_entry(root, scope),
         // A file in TOML may write the key as Codex does.
-        Reach::Named => root.get(key).or_else(|| root.get("mcp_servers")),
+        ConfigScope::Named => root.get(key).or_else(|| root.get("mcp_servers")),
         _ => root.get(key),
     };
     let Some(table) = table else {
-        if scope.reach == Reach::Named {
+        if scope.reach == ConfigScope::Named {
             parsed.add_problem(scope, 1, None, format!("it has no `{key}`"));
             parsed.is_broken = true;
         }
         return None;
     };
-    if matches!(scope.client, Client::Named | Client::Mcpproxy)
+    if matches!(scope.client, ConfigOwner::Named | ConfigOwner::Mcpproxy)
         && let ConfigValue::List(items) = &table.value
     {
         let entries = read_list(items, scope, parsed);
@@ -67,17 +67,17 @@ pub(super) fn find_section<'a>(
     }
     let Some(entries) = table.entries() else {
         parsed.add_problem(scope, table.line, None, format!("`{key}` is not an object"));
-        parsed.is_broken = scope.reach == Reach::Named;
+        parsed.is_broken = scope.reach == ConfigScope::Named;
         return None;
     };
     let mut section = Section::new(entries, dialect);
     match scope.client {
-        Client::ClaudeCode => {
+        ConfigOwner::ClaudeCode => {
             let disabled = project.and_then(|project| project.get("disabledMcpServers"));
             section.disabled = disabled.map(ConfigNode::texts).unwrap_or_default();
-            section.approvals = (scope.reach == Reach::Project).then_some(scope.approvals);
+            section.approvals = (scope.reach == ConfigScope::Project).then_some(scope.approvals);
         }
-        Client::Gemini => {
+        ConfigOwner::Gemini => {
             let list =
                 |key: &str| root.get("mcp").and_then(|mcp| mcp.get(key)).map(ConfigNode::texts);
             section.disabled = list("excluded").unwrap_or_default();
@@ -92,7 +92,7 @@ fn is_entry(root: &ConfigNode) -> bool {
     ["command", "url"].into_iter().any(|key| root.get(key).is_some())
 }
 
-fn single_entry<'a>(root: &'a ConfigNode, scope: &Scope<'a>) -> Option<Section<'a>> {
+fn single_entry<'a>(root: &'a ConfigNode, scope: &ConfigSource<'a>) -> Option<Section<'a>> {
     let name = scope.source.file_stem()?.to_str()?;
     Some(Section::new(vec![(name, root)], Dialect::of(scope.client)))
 }
@@ -100,8 +100,8 @@ fn single_entry<'a>(root: &'a ConfigNode, scope: &Scope<'a>) -> Option<Section<'
 /// Reads the servers of MCPProxy: a list, in which each entry has its name.
 fn read_list<'a>(
     items: &'a [ConfigNode],
-    scope: &Scope<'_>,
-    parsed: &mut Parsed,
+    scope: &ConfigSource<'_>,
+    parsed: &mut ParsedConfig,
 ) -> Vec<(&'a str, &'a ConfigNode)> {
     let mut entries = Vec::new();
     for item in items {

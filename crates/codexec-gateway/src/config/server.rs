@@ -12,7 +12,7 @@ pub struct ServerConfig {
     pub transport: TransportConfig,
     /// The file that defines the server.
     pub source: PathBuf,
-    pub narrow: Narrow,
+    pub narrow: ServerOptions,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +26,7 @@ pub enum TransportConfig {
 pub struct StdioConfig {
     pub command: String,
     pub args: Vec<String>,
-    pub env: Vec<(String, Secret)>,
+    pub env: Vec<(String, SecretSource)>,
     pub cwd: Option<PathBuf>,
 }
 
@@ -35,7 +35,7 @@ pub struct StdioConfig {
 pub struct RemoteConfig {
     pub kind: RemoteKind,
     pub url: Url,
-    pub headers: Vec<(String, Secret)>,
+    pub headers: Vec<(String, SecretSource)>,
     pub oauth: OAuthConfig,
 }
 
@@ -51,14 +51,14 @@ pub enum RemoteKind {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OAuthConfig {
     pub client_id: Option<String>,
-    pub client_secret: Option<Secret>,
+    pub client_secret: Option<SecretSource>,
     pub callback_port: Option<u16>,
     pub scopes: Vec<String>,
 }
 
 /// The options of one server. Options that are not set fall back to the common settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Narrow {
+pub struct ServerOptions {
     /// If set, only these tools are enabled, by the server's names for them; `*` is a wildcard.
     pub enabled_tools: Option<Vec<String>>,
     pub disabled_tools: Vec<String>,
@@ -84,7 +84,7 @@ pub enum TrustMode {
 
 /// A secret value, or where it is stored. `Debug` never prints the value.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Secret {
+pub enum SecretSource {
     Plain(String),
     /// `env:NAME`
     Variable(String),
@@ -98,7 +98,7 @@ impl ServerConfig {
     /// Returns the config of a program without options.
     pub fn stdio(name: ServerName, program: StdioConfig, source: PathBuf) -> ServerConfig {
         let transport = TransportConfig::Stdio(program);
-        ServerConfig { name, transport, source, narrow: Narrow::default() }
+        ServerConfig { name, transport, source, narrow: ServerOptions::default() }
     }
 
     /// Returns true if a connection made for one config also serves the other. The file that
@@ -108,9 +108,9 @@ impl ServerConfig {
     }
 }
 
-impl Narrow {
+impl ServerOptions {
     /// Returns true if the tool is enabled.
-    pub fn has(&self, tool: &str) -> bool {
+    pub fn is_tool_enabled(&self, tool: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
         self.enabled_tools.as_deref().is_none_or(names) && !names(&self.disabled_tools)
     }
@@ -132,13 +132,13 @@ impl TrustMode {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Secret::Plain(_) => f.write_str("Plain(..)"),
-            Secret::Variable(name) => write!(f, "Variable({name:?})"),
-            Secret::File(path) => write!(f, "File({path:?})"),
-            Secret::Keyring(name) => write!(f, "Keyring({name:?})"),
+            SecretSource::Plain(_) => f.write_str("Plain(..)"),
+            SecretSource::Variable(name) => write!(f, "Variable({name:?})"),
+            SecretSource::File(path) => write!(f, "File({path:?})"),
+            SecretSource::Keyring(name) => write!(f, "Keyring({name:?})"),
         }
     }
 }
@@ -165,12 +165,12 @@ mod tests {
     fn tools_are_filtered_by_pattern() {
         let check = |enabled: Option<&[&str]>, disabled: &[&str], tool: &str, expected: bool| {
             let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-            let narrow = Narrow {
+            let narrow = ServerOptions {
                 enabled_tools: enabled.map(list),
                 disabled_tools: list(disabled),
-                ..Narrow::default()
+                ..ServerOptions::default()
             };
-            assert_eq!(narrow.has(tool), expected, "{enabled:?} {disabled:?} {tool}");
+            assert_eq!(narrow.is_tool_enabled(tool), expected, "{enabled:?} {disabled:?} {tool}");
         };
         check(None, &[], "get", true);
         check(Some(&[]), &[], "get", false);
@@ -186,6 +186,6 @@ mod tests {
 
     #[test]
     fn debug_hides_a_secret() {
-        assert_eq!(format!("{:?}", Secret::Plain("hunter2".to_owned())), "Plain(..)");
+        assert_eq!(format!("{:?}", SecretSource::Plain("hunter2".to_owned())), "Plain(..)");
     }
 }

@@ -6,7 +6,7 @@ mod yaml;
 
 use std::path::Path;
 
-use super::{Client, dialect::Dialect, node::ConfigNode};
+use super::{ConfigOwner, dialect::Dialect, node::ConfigNode};
 
 /// Maximum nesting: more than any real file has, and too little to overflow the stack.
 const MAX_DEPTH: usize = 64;
@@ -30,10 +30,10 @@ pub(super) struct SyntaxError {
 }
 
 impl Syntax {
-    pub(super) fn of(client: Client, path: &Path) -> Syntax {
+    pub(super) fn of(client: ConfigOwner, path: &Path) -> Syntax {
         let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
         match client {
-            Client::Named if is_toml => Syntax::Toml,
+            ConfigOwner::Named if is_toml => Syntax::Toml,
             _ => Dialect::of(client).syntax,
         }
     }

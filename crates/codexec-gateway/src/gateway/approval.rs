@@ -6,7 +6,7 @@ use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::{
-    trust::{Line, Waiting, difference},
+    trust::{DiffLine, PendingApproval, difference},
     upstream::UpstreamError,
 };
 
@@ -22,14 +22,17 @@ pub enum ApproveError {
 
 impl Gateway {
     /// Returns the held definitions of a server, as far as they are known. Starts nothing.
-    pub fn waiting(&self, server: &ServerName) -> Vec<Waiting> {
+    pub fn pending_approvals(&self, server: &ServerName) -> Vec<PendingApproval> {
         self.upstream(server)
             .map_or_else(Vec::new, |upstream| upstream.tool_cache().trust().pending_approvals())
     }
 
     /// Returns the held definitions, and starts a server that was never seen. A server that was
     /// seen is not asked again: its newer list would show definitions that nobody has reviewed.
-    pub async fn waiting_now(&self, server: &ServerName) -> Result<Vec<Waiting>, ApproveError> {
+    pub async fn fetch_pending_approvals(
+        &self,
+        server: &ServerName,
+    ) -> Result<Vec<PendingApproval>, ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
         if upstream.tool_cache().trust().is_known() {
@@ -49,7 +52,7 @@ impl Gateway {
     pub async fn approve(
         &self,
         server: &ServerName,
-        agreed: &[Waiting],
+        agreed: &[PendingApproval],
     ) -> Result<(), ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
@@ -61,14 +64,14 @@ impl Gateway {
     }
 }
 
-impl Waiting {
+impl PendingApproval {
     /// Returns the changes, for a person to read.
-    pub fn difference(&self) -> Vec<Line> {
+    pub fn diff_lines(&self) -> Vec<DiffLine> {
         difference(self.before.as_ref(), self.after.as_ref())
     }
 
     /// Returns the name with every non-ASCII character escaped, so that no lookalike letter passes.
-    pub fn shown_name(&self) -> String {
+    pub fn escaped_name(&self) -> String {
         let spell = |c: char| {
             if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() }
         };
@@ -76,7 +79,7 @@ impl Waiting {
     }
 
     /// Returns true if the name has non-ASCII characters.
-    pub fn is_foreign(&self) -> bool {
+    pub fn has_non_ascii_name(&self) -> bool {
         !self.tool.is_ascii()
     }
 }

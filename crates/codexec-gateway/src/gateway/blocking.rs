@@ -29,7 +29,7 @@ impl Gateway {
     /// skipped; work that has begun runs to its end, so it must be finite.
     ///
     /// THREAT[ORD-3]: a caller has one permit, so its work never takes all threads.
-    pub async fn work_aside<T: Send + 'static>(
+    pub async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, CallError> {
@@ -47,21 +47,21 @@ impl Gateway {
 
     /// Parses JSON, on a blocking thread if it is long. Returns `None` if the text is invalid or
     /// nested too deeply.
-    pub async fn parse(&self, json: &Json) -> Result<Option<Value>, CallError> {
+    pub async fn parse_json(&self, json: &Json) -> Result<Option<Value>, CallError> {
         if json.text().len() <= SHORT_BYTES {
             return Ok(json.to_value().ok());
         }
         let json = json.clone();
-        self.work_aside(move || json.to_value().ok()).await
+        self.run_blocking(move || json.to_value().ok()).await
     }
 
     /// Serializes a value for a guest, on a blocking thread if it is large.
     pub async fn write_json(&self, value: Value) -> Result<Json, CallError> {
         if !is_large(&value) {
-            return self.bounded(&value);
+            return self.to_bounded_json(&value);
         }
         let gateway = self.clone();
-        self.work_aside(move || gateway.bounded(&value)).await?
+        self.run_blocking(move || gateway.to_bounded_json(&value)).await?
     }
 
     pub(super) fn new_work_permit() -> Arc<Semaphore> {

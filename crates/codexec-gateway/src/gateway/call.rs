@@ -48,7 +48,7 @@ impl Gateway {
         let (tool, result) = self.call_raw(server, tool, args, allowed).await?;
         let rendered = if is_large(&result) {
             let (gateway, server, tool) = (self.clone(), server.clone(), Arc::clone(&tool));
-            self.work_aside(move || gateway.render(&server, &tool, result)).await?
+            self.run_blocking(move || gateway.render(&server, &tool, result)).await?
         } else {
             self.render(server, &tool, result)
         };
@@ -62,7 +62,7 @@ impl Gateway {
             CallError::new(CallCode::UpstreamError, message)
         })?;
         self.inner.observed.observe(server, tool, &value);
-        self.bounded(&value)
+        self.to_bounded_json(&value)
     }
 
     /// Returns the tool that was meant, and its raw result.
@@ -118,7 +118,7 @@ impl Gateway {
         &self,
         args: &Json,
     ) -> Result<Map<String, Value>, CallError> {
-        match self.parse(args).await? {
+        match self.parse_json(args).await? {
             Some(Value::Null) => Ok(Map::new()),
             Some(Value::Object(args)) => Ok(args),
             Some(_) | None => {
@@ -137,7 +137,7 @@ impl Gateway {
     ) -> Result<Map<String, Value>, CallError> {
         if tool.is_slow_to_parse() {
             let tool = Arc::clone(tool);
-            self.work_aside(move || {
+            self.run_blocking(move || {
                 tool.raw_input_schema();
             })
             .await?;
@@ -153,7 +153,7 @@ impl Gateway {
                     let checked = check(&inner.checker, tool.raw_input_schema(), &args);
                     (checked, args)
                 };
-                let (checked, args) = self.work_aside(check).await?;
+                let (checked, args) = self.run_blocking(check).await?;
                 checked.map_err(wrong)?;
                 args
             }
@@ -185,7 +185,7 @@ impl Gateway {
     }
 
     /// Serializes a value for the guest, unless it exceeds the size limit.
-    pub fn bounded(&self, value: &Value) -> Result<Json, CallError> {
+    pub fn to_bounded_json(&self, value: &Value) -> Result<Json, CallError> {
         let json = Json::from_value(value);
         let (bytes, limit) = (json.text().len(), self.inner.shared.settings.result_bytes);
         if bytes <= limit {

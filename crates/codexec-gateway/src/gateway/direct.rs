@@ -41,7 +41,7 @@ pub(super) struct DirectNames {
 
 impl Gateway {
     /// Returns every tool that may be called, in catalogue order.
-    pub async fn direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
+    pub async fn list_direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
         self.gather_lists(allowed).await;
         let (catalogue, names) = self.cached_direct_names().await;
         let everything = ToolFilter::all();
@@ -58,7 +58,7 @@ impl Gateway {
 
     /// Calls a tool by its direct name, or by any other name that resolves to it. Returns the raw
     /// result.
-    pub async fn direct_call(
+    pub async fn call_direct_tool(
         &self,
         name: &str,
         args: &Json,
@@ -91,7 +91,7 @@ impl Gateway {
                 return Err(failed(format!("it answers with {other:?}, which is not supported")));
             }
         }
-        self.bounded(&result).map_err(|err| failed(err.message))?;
+        self.to_bounded_json(&result).map_err(|err| failed(err.message))?;
         Ok(result)
     }
 

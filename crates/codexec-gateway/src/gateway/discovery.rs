@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Gateway;
 use crate::{
-    Voice,
+    TypingsLanguage,
     catalogue::{Catalogue, CatalogueEntry},
     upstream::{Upstream, UpstreamState},
 };
@@ -75,14 +75,14 @@ impl Gateway {
         query: &SearchQuery,
         allowed: &ToolFilter,
     ) -> Result<SearchReply, CallError> {
-        self.search_as(query, allowed, Voice::TypeScript).await
+        self.search_as(query, allowed, TypingsLanguage::TypeScript).await
     }
 
     async fn search_as(
         &self,
         query: &SearchQuery,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<SearchReply, CallError> {
         let server = query.server.as_deref().map(|server| self.resolve_server(server, allowed));
         let server = server.transpose()?;
@@ -93,7 +93,7 @@ impl Gateway {
         let catalogue = self.catalogue().await;
         let (gateway, query, allowed) = (self.clone(), query.clone(), allowed.clone());
         let find = move || gateway.find_tools(&catalogue, &query, server.as_ref(), &allowed, voice);
-        reply.tools = self.work_aside(find).await?;
+        reply.tools = self.run_blocking(find).await?;
         Ok(reply)
     }
 
@@ -103,7 +103,7 @@ impl Gateway {
         query: &SearchQuery,
         server: Option<&ServerName>,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Vec<ToolInfo> {
         let is_wanted = |entry: &&CatalogueEntry| {
             server.is_none_or(|server| *server == entry.server)
@@ -122,7 +122,7 @@ impl Gateway {
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
         self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
-        let show = |entry| self.tool_info(entry, ToolDetail::Summary, Voice::TypeScript);
+        let show = |entry| self.tool_info(entry, ToolDetail::Summary, TypingsLanguage::TypeScript);
         catalogue.all(allowed).map(show).collect()
     }
 
@@ -131,22 +131,22 @@ impl Gateway {
         &self,
         name: &str,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<ToolInfo, CallError> {
         let entry = self.find_entry(name, allowed).await?;
         let gateway = self.clone();
-        self.work_aside(move || gateway.describe_tool(&entry, voice)).await
+        self.run_blocking(move || gateway.describe_tool(&entry, voice)).await
     }
 
-    fn describe_tool(&self, entry: &CatalogueEntry, voice: Voice) -> ToolInfo {
+    fn describe_tool(&self, entry: &CatalogueEntry, voice: TypingsLanguage) -> ToolInfo {
         let mut info = self.tool_info(entry, ToolDetail::Full, voice);
         let (server, tool) = (entry.server.as_str(), &entry.tool);
         let types = tool.types(info.observed_output.as_ref());
         let declaration = || types.declaration(voice, server, &tool.name, &tool.summary());
         match voice {
-            Voice::TypeScript => info.typescript = Some(declaration()),
-            Voice::Python => info.python = Some(declaration()),
-            Voice::Bash => {}
+            TypingsLanguage::TypeScript => info.typescript = Some(declaration()),
+            TypingsLanguage::Python => info.python = Some(declaration()),
+            TypingsLanguage::Bash => {}
         }
         info
     }
@@ -160,16 +160,16 @@ impl Gateway {
         let gateway = self.clone();
         let list = move || {
             let names = entries.iter().map(|entry| entry.tool.name.as_str().into());
-            gateway.bounded(&Value::Array(names.collect()))
+            gateway.to_bounded_json(&Value::Array(names.collect()))
         };
-        self.work_aside(list).await?
+        self.run_blocking(list).await?
     }
 
     pub(super) async fn search_for_guest(
         &self,
         query: &SearchQuery,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<Json, CallError> {
         let reply = self.search_as(query, allowed, voice).await?;
         self.render_json(reply.tools).await
@@ -189,7 +189,7 @@ impl Gateway {
         let list = move || {
             catalogue.all(&allowed).filter(|entry| entry.server == server).cloned().collect()
         };
-        self.work_aside(list).await
+        self.run_blocking(list).await
     }
 
     /// Waits for a list, if there is none yet.
@@ -251,7 +251,12 @@ impl Gateway {
         reply
     }
 
-    fn tool_info(&self, entry: &CatalogueEntry, detail: ToolDetail, voice: Voice) -> ToolInfo {
+    fn tool_info(
+        &self,
+        entry: &CatalogueEntry,
+        detail: ToolDetail,
+        voice: TypingsLanguage,
+    ) -> ToolInfo {
         let tool = &entry.tool;
         let is_full = detail == ToolDetail::Full;
         let description = match detail {

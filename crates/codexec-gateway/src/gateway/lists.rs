@@ -20,7 +20,7 @@ type StaleCatalogue = (Arc<Fleet>, Vec<Option<Arc<ToolListing>>>, Arc<Catalogue>
 
 impl Gateway {
     /// Begins to start all servers and returns at once. Must be called inside a tokio runtime.
-    pub fn warm(&self) {
+    pub fn start_in_advance(&self) {
         for upstream in &self.fleet().upstreams {
             upstream.start_if_needed();
         }
@@ -54,7 +54,7 @@ impl Gateway {
 
     /// Begins to read the saved lists and to index them. Returns at once, with a handle to wait
     /// for. Must be called inside a tokio runtime.
-    pub fn preload(&self) -> JoinHandle<()> {
+    pub fn load_saved_lists(&self) -> JoinHandle<()> {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {

@@ -2,7 +2,7 @@ use codexec_types::ServerName;
 use url::Url;
 
 use super::Gateway;
-use crate::{LoggedIn, LoginError, login};
+use crate::{LoginError, LoginSummary, login};
 
 impl Gateway {
     /// Logs in to one of the servers; see [`login`]. Waiting requests retry by themselves.
@@ -10,7 +10,7 @@ impl Gateway {
         &self,
         server: &ServerName,
         show: impl FnOnce(&Url),
-    ) -> Result<LoggedIn, LoginError> {
+    ) -> Result<LoginSummary, LoginError> {
         let upstream = self.upstream(server).ok_or(LoginError::Unknown)?;
         login(upstream.config(), &self.inner.shared.settings, show).await
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Gateway;
 use crate::{
-    Voice,
+    TypingsLanguage,
     catalogue::{Catalogue, CatalogueEntry, find_server},
     help,
 };
@@ -23,7 +23,7 @@ impl Gateway {
         self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
-        self.work_aside(move || gateway.find_words(&words, &catalogue, &allowed)).await?
+        self.run_blocking(move || gateway.find_words(&words, &catalogue, &allowed)).await?
     }
 
     fn find_words(
@@ -64,7 +64,7 @@ impl Gateway {
         &self,
         name: Option<&str>,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<Json, CallError> {
         let entries = match name {
             None => return self.overview(allowed, voice).await,
@@ -85,12 +85,16 @@ impl Gateway {
                 }
                 Err(entry) => help::describe_tool(voice, entry, observed(entry).as_ref()),
             };
-            gateway.bounded(&Value::String(text))
+            gateway.to_bounded_json(&Value::String(text))
         };
-        self.work_aside(write).await?
+        self.run_blocking(write).await?
     }
 
-    async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> Result<Json, CallError> {
+    async fn overview(
+        &self,
+        allowed: &ToolFilter,
+        voice: TypingsLanguage,
+    ) -> Result<Json, CallError> {
         self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
@@ -104,9 +108,9 @@ impl Gateway {
                     (server, catalogue.all(&allowed).filter(is_its).count())
                 }),
             );
-            gateway.bounded(&Value::String(text))
+            gateway.to_bounded_json(&Value::String(text))
         };
-        self.work_aside(write).await?
+        self.run_blocking(write).await?
     }
 
     /// Serializes a value for the guest on a blocking thread.
@@ -115,8 +119,9 @@ impl Gateway {
         value: impl serde::Serialize + Send + 'static,
     ) -> Result<Json, CallError> {
         let gateway = self.clone();
-        let render = move || gateway.bounded(&serde_json::to_value(value).unwrap_or_default());
-        self.work_aside(render).await?
+        let render =
+            move || gateway.to_bounded_json(&serde_json::to_value(value).unwrap_or_default());
+        self.run_blocking(render).await?
     }
 }
 

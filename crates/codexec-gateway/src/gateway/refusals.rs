@@ -4,13 +4,13 @@ use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::{
-    Secret, StdioConfig, TransportConfig,
+    SecretSource, StdioConfig, TransportConfig,
     upstream::{StartRefusal, plan_start},
 };
 
 impl Gateway {
     /// Returns the servers that would be refused now, with the reason. Starts nothing.
-    pub fn refusals(&self) -> Vec<(ServerName, String)> {
+    pub fn list_start_refusals(&self) -> Vec<(ServerName, String)> {
         let fleet = self.fleet();
         let refused = fleet.upstreams.iter().filter_map(|upstream| {
             let TransportConfig::Stdio(program) = &upstream.config().transport else { return None };
@@ -20,9 +20,9 @@ impl Gateway {
     }
 
     fn start_refusal(&self, program: &StdioConfig) -> Option<String> {
-        let plain_value = |(name, secret): &(String, Secret)| match secret {
-            Secret::Plain(value) => Some((name.clone(), value.clone())),
-            Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => None,
+        let plain_value = |(name, secret): &(String, SecretSource)| match secret {
+            SecretSource::Plain(value) => Some((name.clone(), value.clone())),
+            SecretSource::Variable(_) | SecretSource::File(_) | SecretSource::Keyring(_) => None,
         };
         let env: Vec<(String, String)> = program.env.iter().filter_map(plain_value).collect();
         let refused = plan_start(program, &env, &self.inner.shared.settings).err()?;

@@ -77,7 +77,7 @@ impl Gateway {
         match failed {
             // A failed server does not hide the items of the others.
             Some(error) if items.is_empty() => Err(error),
-            Some(_) | None => self.bounded(&Value::Array(items)),
+            Some(_) | None => self.to_bounded_json(&Value::Array(items)),
         }
     }
 
@@ -144,7 +144,7 @@ impl Gateway {
         }
         let what = format!("resource {:?}", shorten(uri));
         let result = self.ask(&server, "resources/read", json!({ "uri": uri }), &what).await?;
-        self.bounded(&unwrap_contents(result))
+        self.to_bounded_json(&unwrap_contents(result))
     }
 
     pub(super) async fn prompt(
@@ -162,7 +162,7 @@ impl Gateway {
             result.remove("resultType");
             result.remove("_meta");
         }
-        self.bounded(&result)
+        self.to_bounded_json(&result)
     }
 
     async fn ask(

@@ -15,7 +15,7 @@ impl Gateway {
         let fleet = self.fleet();
         let seen = fleet.upstreams.iter().filter(|up| allowed.allows_server(up.name().as_str()));
         let servers = seen.map(|upstream| describe_server(upstream, allowed)).collect();
-        self.bounded(&Value::Array(servers))
+        self.to_bounded_json(&Value::Array(servers))
     }
 }
 

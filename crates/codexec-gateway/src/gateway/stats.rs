@@ -17,7 +17,7 @@ pub struct ServerCost {
 
 impl Gateway {
     /// Returns the costs in configured order, including servers without tools.
-    pub async fn costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
+    pub async fn measure_costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
         self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let names = self.server_names();

@@ -29,7 +29,7 @@ fn gateway_of(servers: &[(&str, Value)]) -> Gateway {
     };
     Gateway::new(
         servers.iter().map(server).collect(),
-        Settings::new(
+        GatewaySettings::new(
             vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
             Warden::none(),
         ),
@@ -194,7 +194,7 @@ async fn colliding_names_are_resolved() {
     ]);
     let all = ToolFilter::all();
     let check = async |name: &str, expected: Result<&str, &str>| {
-        let actual = gateway.schema(name, &all, crate::Voice::TypeScript).await;
+        let actual = gateway.schema(name, &all, crate::TypingsLanguage::TypeScript).await;
         let actual = actual.map(|tool| tool.name).map_err(|err| err.message);
         assert_eq!(actual, expected.map(ToOwned::to_owned).map_err(ToOwned::to_owned), "{name}");
     };

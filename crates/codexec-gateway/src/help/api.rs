@@ -1,11 +1,11 @@
-use crate::Voice;
+use crate::TypingsLanguage;
 
 /// Describes how guest code calls tools.
-pub(super) fn describe_api(voice: Voice) -> &'static str {
+pub(super) fn describe_api(voice: TypingsLanguage) -> &'static str {
     match voice {
-        Voice::TypeScript => TYPESCRIPT,
-        Voice::Python => PYTHON,
-        Voice::Bash => BASH,
+        TypingsLanguage::TypeScript => TYPESCRIPT,
+        TypingsLanguage::Python => PYTHON,
+        TypingsLanguage::Bash => BASH,
     }
 }
 

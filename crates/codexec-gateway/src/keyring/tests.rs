@@ -1,7 +1,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::*;
-use crate::{Secret, Warden};
+use crate::{SecretSource, Warden};
 
 /// A fake keyring program that stores its secrets in files.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -14,12 +14,12 @@ esac
 "#;
 
 /// Returns settings that use the fake keyring.
-pub(crate) fn with_keyring(dir: &Path) -> Settings {
+pub(crate) fn with_keyring(dir: &Path) -> GatewaySettings {
     let path = dir.join("secret-tool");
     fs::write(&path, SCRIPT).expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made a program");
     let path = format!("{}:/usr/bin:/bin", dir.display());
-    Settings::new(vec![("PATH".to_owned(), path)], Warden::none())
+    GatewaySettings::new(vec![("PATH".to_owned(), path)], Warden::none())
 }
 
 #[tokio::test]
@@ -27,7 +27,7 @@ pub(crate) fn with_keyring(dir: &Path) -> Settings {
 async fn a_stored_secret_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(dir.path());
-    let secret = Secret::Keyring("key".to_owned());
+    let secret = SecretSource::Keyring("key".to_owned());
     let missing = secret.resolve(&settings).await.expect_err("nothing there").to_string();
     assert!(missing.starts_with("the keyring has no \"key\": "), "{missing}");
     store("key", "hunter2", &settings).await.expect("stored");
@@ -36,7 +36,8 @@ async fn a_stored_secret_is_found() {
 
 #[tokio::test]
 async fn without_a_keyring_calls_fail() {
-    let settings = Settings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none());
+    let settings =
+        GatewaySettings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none());
     assert!(store("key", "hunter2", &settings).await.is_err());
     assert!(lookup("key", &settings).await.is_err());
 }

@@ -16,7 +16,7 @@ use super::{
     grant::{TokenGrant, TokenResponse},
     store::{LoginStore, ModifiedStamp, StoredLogin},
 };
-use crate::{Settings, web};
+use crate::{GatewaySettings, web};
 
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES: usize = 256 << 10;
@@ -27,7 +27,7 @@ const MAX_SCOPES: usize = 50;
 pub(crate) struct Account {
     name: ServerName,
     server: Url,
-    settings: Arc<Settings>,
+    settings: Arc<GatewaySettings>,
     /// `None` if there is no home directory: no login is stored or loaded.
     store: Option<LoginStore>,
     loaded: Mutex<LoadedLogin>,
@@ -43,7 +43,7 @@ struct LoadedLogin {
 }
 
 impl Account {
-    pub(crate) fn new(name: &ServerName, server: &Url, settings: &Arc<Settings>) -> Account {
+    pub(crate) fn new(name: &ServerName, server: &Url, settings: &Arc<GatewaySettings>) -> Account {
         Account {
             name: name.clone(),
             server: server.clone(),

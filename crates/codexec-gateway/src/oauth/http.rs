@@ -6,7 +6,7 @@ use reqwest::Client;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::Url;
 
-use crate::{Settings, web};
+use crate::{GatewaySettings, web};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 const ANSWER_BYTES: usize = 512 << 10;
@@ -17,7 +17,7 @@ pub(super) struct LoginHttp {
 }
 
 impl LoginHttp {
-    pub(super) fn new(settings: &Settings, server: &Url) -> reqwest::Result<LoginHttp> {
+    pub(super) fn new(settings: &GatewaySettings, server: &Url) -> reqwest::Result<LoginHttp> {
         let client = web::build_restricted_client(settings, server)?;
         Ok(LoginHttp { client, server: server.clone() })
     }

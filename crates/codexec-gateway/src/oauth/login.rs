@@ -18,7 +18,7 @@ use super::{
     store::{LoginStore, StoredLogin},
 };
 use crate::{
-    OAuthConfig, RemoteConfig, ServerConfig, Settings, TransportConfig,
+    GatewaySettings, OAuthConfig, RemoteConfig, ServerConfig, TransportConfig,
     clean::{clean_line, cut},
     web,
 };
@@ -30,7 +30,7 @@ const URL_BYTES: usize = 8 << 10;
 
 /// The result of a successful login.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LoggedIn {
+pub struct LoginSummary {
     pub issuer: Option<String>,
     pub scopes: Vec<String>,
     /// The token is in the desktop's keyring, not in a file.
@@ -49,7 +49,7 @@ pub enum LoginError {
     #[error("{0} is not https; the token would be sent unencrypted")]
     Insecure(Url),
     #[error("the server does not ask for a login")]
-    NotWanted,
+    NotRequired,
     #[error("its {what} is not a trusted URL: {address:?}")]
     Address { what: &'static str, address: String },
     #[error("{0}")]
@@ -64,9 +64,9 @@ pub enum LoginError {
     #[error("cannot listen for the browser's redirect: {0}")]
     Listener(std::io::Error),
     #[error("the login succeeded, but its token cannot be stored: {0}")]
-    Keep(std::io::Error),
+    Store(std::io::Error),
     #[error("no home directory is set, so the token cannot be stored")]
-    Homeless,
+    NoHome,
     #[error("the client secret cannot be read: {0}")]
     Secret(String),
 }
@@ -81,9 +81,9 @@ impl From<AuthError> for LoginError {
 /// by then the redirect can be received.
 pub async fn login(
     server: &ServerConfig,
-    settings: &Settings,
+    settings: &GatewaySettings,
     show: impl FnOnce(&Url),
-) -> Result<LoggedIn, LoginError> {
+) -> Result<LoginSummary, LoginError> {
     let TransportConfig::Remote(remote) = &server.transport else {
         return Err(LoginError::NotRemote);
     };
@@ -93,15 +93,15 @@ pub async fn login(
     if !web::is_allowed_target(&remote.url, &remote.url) {
         return Err(LoginError::Insecure(remote.url.clone()));
     }
-    let home = settings.home.as_ref().ok_or(LoginError::Homeless)?;
+    let home = settings.home.as_ref().ok_or(LoginError::NoHome)?;
     let store = LoginStore::new(home, &server.name);
     let before = store.load(settings).await;
     let flow = LoginFlow::begin(remote, settings, &before).await?;
     let grant = flow.finish(remote, show).await?;
     let (issuer, scopes) = (grant.issuer.clone(), grant.scopes.clone());
     let login = StoredLogin { grant: Some(grant), ..StoredLogin::default() };
-    let login = store.save(login, settings).await.map_err(LoginError::Keep)?;
-    Ok(LoggedIn { issuer, scopes, is_in_keyring: login.is_in_keyring })
+    let login = store.save(login, settings).await.map_err(LoginError::Store)?;
+    Ok(LoginSummary { issuer, scopes, is_in_keyring: login.is_in_keyring })
 }
 
 /// A login that is ready for the browser: metadata and client are known, the listener is bound.
@@ -116,7 +116,7 @@ struct LoginFlow {
 impl LoginFlow {
     async fn begin(
         remote: &RemoteConfig,
-        settings: &Settings,
+        settings: &GatewaySettings,
         before: &StoredLogin,
     ) -> Result<LoginFlow, LoginError> {
         let mut refusal = probe(remote, settings).await?;
@@ -132,7 +132,7 @@ impl LoginFlow {
         let header = challenge.map(|challenge| challenge.header.as_str());
         let found = manager.resolve_metadata_from_challenge(header).await?;
         if refusal.is_none() && !found.source.is_discovered() {
-            return Err(LoginError::NotWanted);
+            return Err(LoginError::NotRequired);
         }
         let metadata = found.metadata;
         check_endpoints(&remote.url, &metadata)?;
@@ -202,7 +202,7 @@ impl LoginFlow {
 /// the server refuses it without a challenge.
 async fn probe(
     remote: &RemoteConfig,
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> Result<Option<Option<Challenge>>, LoginError> {
     let failed = |error: reqwest::Error| LoginError::Failed(web::describe_error(&error));
     let client = web::build_client(settings).map_err(failed)?;
@@ -254,7 +254,7 @@ fn add_offline_access(scopes: &mut Vec<String>, metadata: &AuthorizationMetadata
 async fn oauth_client(
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,
-    (remote, settings): (&RemoteConfig, &Settings),
+    (remote, settings): (&RemoteConfig, &GatewaySettings),
     redirect: &str,
     scopes: &[String],
 ) -> Result<OAuthClientConfig, LoginError> {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::grant::TokenGrant;
-use crate::{Settings, keyring};
+use crate::{GatewaySettings, keyring};
 
 const MAX_BYTES: u64 = 256 << 10;
 
@@ -56,7 +56,7 @@ impl LoginStore {
     }
 
     /// Loads the login. An unreadable login counts as missing: the user logs in again.
-    pub(super) async fn load(&self, settings: &Settings) -> StoredLogin {
+    pub(super) async fn load(&self, settings: &GatewaySettings) -> StoredLogin {
         let mut login = self.read();
         if login.is_in_keyring {
             let found = keyring::lookup(&self.account, settings).await.ok();
@@ -69,7 +69,7 @@ impl LoginStore {
     pub(super) async fn save(
         &self,
         mut login: StoredLogin,
-        settings: &Settings,
+        settings: &GatewaySettings,
     ) -> io::Result<StoredLogin> {
         let whole = login.clone();
         let secret = login.grant.as_ref().and_then(|grant| serde_json::to_string(grant).ok());

@@ -3,19 +3,22 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Approvals, Client, Document, ProjectServers, Reach, Scope, World, merge, parse};
+use crate::{
+    ClaudeApprovals, ConfigDocument, ConfigEnv, ConfigOwner, ConfigScope, ConfigSource,
+    ProjectServers, merge_configs, parse_config,
+};
 
 /// The approvals and settings of one user, with which config files are read.
 struct ApprovalUser {
     home: TempDir,
-    claude: Approvals,
+    claude: ClaudeApprovals,
     mode: ProjectServers,
 }
 
 impl ApprovalUser {
     fn new() -> ApprovalUser {
         let home = tempfile::tempdir().expect("a directory");
-        ApprovalUser { home, claude: Approvals::default(), mode: ProjectServers::Ask }
+        ApprovalUser { home, claude: ClaudeApprovals::default(), mode: ProjectServers::Ask }
     }
 
     fn approvals(&self) -> ServerApprovals {
@@ -23,16 +26,22 @@ impl ApprovalUser {
     }
 
     /// Parses `text`; `referred` is the text of the files that an entry refers to.
-    fn read(&self, at: (Client, Reach, bool), file: &str, text: &str, referred: &str) -> Parsed {
+    fn read(
+        &self,
+        at: (ConfigOwner, ConfigScope, bool),
+        file: &str,
+        text: &str,
+        referred: &str,
+    ) -> ParsedConfig {
         let (client, reach, is_guest_writable) = at;
-        let world = World {
+        let world = ConfigEnv {
             home: Some(Path::new("/home/me")),
             here: Some(Path::new("/work/app")),
             variable: &|_| None,
             text_of: &|_| Some(referred.to_owned()),
             is_own_program: &|_| false,
         };
-        let scope = Scope {
+        let scope = ConfigSource {
             source: Path::new(file),
             client,
             reach,
@@ -41,18 +50,18 @@ impl ApprovalUser {
             is_guest_writable,
             world,
         };
-        let mut parsed = parse(&Document::new(text, client), &scope);
+        let mut parsed = parse_config(&ConfigDocument::new(text, client), &scope);
         assert_eq!(parsed.problems, []);
-        self.approvals().settle(&mut parsed);
-        merge(vec![parsed])
+        self.approvals().apply(&mut parsed);
+        merge_configs(vec![parsed])
     }
 
-    fn project(&self, entry: &str) -> Parsed {
-        let at = (Client::Cursor, Reach::Project, true);
+    fn project(&self, entry: &str) -> ParsedConfig {
+        let at = (ConfigOwner::Cursor, ConfigScope::Project, true);
         self.read(at, "/work/app/f", &named("a", entry), "")
     }
 
-    fn approve(&self, parsed: &Parsed) {
+    fn approve(&self, parsed: &ParsedConfig) {
         let pending = parsed.waiting[0].pending.as_ref().expect("pending");
         self.approvals().approve(pending).expect("written");
     }
@@ -63,7 +72,7 @@ fn named(name: &str, entry: &str) -> String {
 }
 
 #[track_caller]
-fn check(parsed: &Parsed, is_used: bool) {
+fn check(parsed: &ParsedConfig, is_used: bool) {
     let counts = (parsed.servers.len(), parsed.waiting.len());
     assert_eq!(counts, if is_used { (1, 0) } else { (0, 1) });
 }
@@ -92,7 +101,7 @@ fn cfg_6_an_approval_is_for_the_exact_entry() {
         let pending = changed.waiting[0].pending.as_ref().expect("pending");
         assert!(pending.is_change(), "{to}");
     }
-    let at = (Client::Cursor, Reach::Project, true);
+    let at = (ConfigOwner::Cursor, ConfigScope::Project, true);
     check(&user.read(at, "/work/app/g", &named("a", ENTRY), ""), false);
     let remote = |url: &str, token: &str| {
         let entry = format!(r#"{{"url": "{url}", "headers": {{"K": "{token}"}}}}"#);
@@ -110,7 +119,7 @@ fn cfg_6_an_approval_is_for_the_exact_entry() {
 fn cfg_6_files_that_an_entry_reads_are_part_of_it() {
     let user = ApprovalUser::new();
     let text = r#"{"servers": {"a": {"command": "x", "envFile": ".env"}}}"#;
-    let at = (Client::VsCode, Reach::Project, true);
+    let at = (ConfigOwner::VsCode, ConfigScope::Project, true);
     let read = |env_file: &str| user.read(at, "/work/app/.vscode/mcp.json", text, env_file);
     let first = read("A=1");
     user.approve(&first);
@@ -123,9 +132,11 @@ fn cfg_6_files_that_an_entry_reads_are_part_of_it() {
 fn cfg_3_a_name_approved_in_claude_code_is_approved_when_first_seen() {
     let mut user = ApprovalUser::new();
     let claude_json = r#"{"projects": {"/work/app": {"enabledMcpjsonServers": ["a", "later"]}}}"#;
-    user.claude
-        .add_project(&Document::new(claude_json, Client::ClaudeCode), Path::new("/work/app"));
-    let at = (Client::ClaudeCode, Reach::Project, true);
+    user.claude.add_project(
+        &ConfigDocument::new(claude_json, ConfigOwner::ClaudeCode),
+        Path::new("/work/app"),
+    );
+    let at = (ConfigOwner::ClaudeCode, ConfigScope::Project, true);
     let read = |entry: &str| user.read(at, "/work/app/.mcp.json", &named("a", entry), "");
     check(&read(ENTRY), true);
     check(&read(r#"{"command": "evil"}"#), false);
@@ -134,7 +145,7 @@ fn cfg_3_a_name_approved_in_claude_code_is_approved_when_first_seen() {
     check(&user.project(ENTRY), false);
     // An approved name without an entry must not approve an entry that is added later.
     let file = Path::new("/work/app/.mcp.json");
-    user.approvals().note_absent(file, user.claude.approved(), &read(ENTRY));
+    user.approvals().record_absent(file, user.claude.approved_names(), &read(ENTRY));
     let later = named("later", r#"{"command": "evil"}"#);
     check(&user.read(at, "/work/app/.mcp.json", &later, ""), false);
 }
@@ -144,7 +155,7 @@ fn cfg_3_a_name_approved_in_claude_code_is_approved_when_first_seen() {
 fn cfg_6_a_file_of_the_users_that_guests_can_write_is_pinned() {
     let user = ApprovalUser::new();
     let read = |is_guest_writable: bool, entry: &str| {
-        let at = (Client::Named, Reach::Named, is_guest_writable);
+        let at = (ConfigOwner::Named, ConfigScope::Named, is_guest_writable);
         user.read(at, "/work/app/servers.json", &named("a", entry), "")
     };
     check(&read(true, ENTRY), true);

@@ -54,7 +54,7 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
             tool.input_schema().to_string(),
             tool.output_schema().expect("a schema").to_string(),
         ];
-        for voice in [Voice::TypeScript, Voice::Python, Voice::Bash] {
+        for voice in [TypingsLanguage::TypeScript, TypingsLanguage::Python, TypingsLanguage::Bash] {
             shown.push(tool.signature(voice, "s", None));
             shown.push(tool.types(None).declaration(voice, "s", "t", &tool.description));
         }
@@ -79,7 +79,7 @@ fn txt_2_no_hidden_character_is_left_anywhere_in_a_schema() {
 fn of_two_equal_looking_names_the_first_stays() {
     let properties = json!({"a": {"type": "string"}, "a\u{200b}": {"type": "number"}});
     let tool = Tool::read(&json!({"name": "t", "inputSchema": {"properties": properties}}));
-    let line = tool.expect("a tool").signature(Voice::TypeScript, "s", None);
+    let line = tool.expect("a tool").signature(TypingsLanguage::TypeScript, "s", None);
     assert_eq!(line, "t(args?: { a?: string }): Promise<unknown>");
 }
 

@@ -6,18 +6,18 @@ use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
 use crate::{
-    CacheUse, Gateway, Narrow, SearchQuery, ServerConfig, ServerState, Settings, StdioConfig,
-    TransportConfig, TrustMode, Warden,
+    Gateway, GatewaySettings, SearchQuery, ServerConfig, ServerOptions, ServerState, StdioConfig,
+    ToolCacheMode, TransportConfig, TrustMode, Warden,
 };
 
-fn settings(home: &Path) -> Settings {
+fn settings(home: &Path) -> GatewaySettings {
     let env = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
-    Settings {
+    GatewaySettings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(20),
         home: Some(home.to_owned()),
-        ..Settings::new(env, Warden::none())
+        ..GatewaySettings::new(env, Warden::none())
     }
 }
 
@@ -89,8 +89,10 @@ async fn saved_lists_answer_before_the_server_does() {
     let found = second.search(&query, &ToolFilter::all()).await.expect("found");
     assert_eq!(found.tools[0].name, "s.echo");
     assert_eq!((found.starting, found.stale, found.failed), (vec![], vec![], vec![]));
-    let schema =
-        second.schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript).await.expect("known");
+    let schema = second
+        .schema("s.echo", &ToolFilter::all(), crate::TypingsLanguage::TypeScript)
+        .await
+        .expect("known");
     assert_eq!(schema.description.as_deref(), Some("Says it."));
     // The server is started in the background.
     let starting = async {
@@ -107,21 +109,21 @@ async fn saved_lists_answer_before_the_server_does() {
 #[tokio::test]
 async fn a_fresh_saved_list_can_replace_the_server() {
     let home = tempfile::tempdir().expect("a folder");
-    let with = |cache: CacheUse, plan: &Value| {
-        let settings = Settings { cache, ..settings(home.path()) };
+    let with = |cache: ToolCacheMode, plan: &Value| {
+        let settings = GatewaySettings { cache, ..settings(home.path()) };
         Gateway::new(vec![server(home.path(), "s", plan)], settings)
     };
-    let first = with(CacheUse::Instead, &plan(&[]));
+    let first = with(ToolCacheMode::Instead, &plan(&[]));
     assert_eq!(names(&first).await, ["become", "lists"]);
     assert_eq!(first.health()[0].state, ServerState::Ready, "nothing was on disk");
     first.shutdown().await;
-    let second = with(CacheUse::Instead, &plan(&[tool("new", "")]));
+    let second = with(ToolCacheMode::Instead, &plan(&[tool("new", "")]));
     assert_eq!(names(&second).await, ["become", "lists"]);
     assert_eq!(second.health()[0].state, ServerState::Idle);
     // A call reaches the server itself.
     assert_eq!(call(&second, "new", json!({})).await, Ok(json!({})));
     second.shutdown().await;
-    let third = with(CacheUse::Never, &plan(&[]));
+    let third = with(ToolCacheMode::Never, &plan(&[]));
     assert_eq!(names(&third).await, ["become", "lists"]);
     assert_eq!(third.health()[0].state, ServerState::Ready);
     third.shutdown().await;
@@ -171,8 +173,8 @@ async fn up_4_a_saved_list_shows_only_accepted_definitions() {
     let good: Value = serde_json::from_str(text.split_once('\n').expect("two").1).expect("JSON");
 
     let check = async |what: &str, expected: &[&str]| {
-        let instead = Settings { cache: CacheUse::Meanwhile, ..settings(home.path()) };
-        let hung = Settings { catalogue_wait: Duration::ZERO, ..instead };
+        let instead = GatewaySettings { cache: ToolCacheMode::Meanwhile, ..settings(home.path()) };
+        let hung = GatewaySettings { catalogue_wait: Duration::ZERO, ..instead };
         let config = server(home.path(), "s", &json!({"start": "hang"}));
         let gateway = Gateway::new(vec![config], hung);
         assert_eq!(names(&gateway).await, expected, "{what}");
@@ -231,7 +233,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         assert_eq!(names(&gateway).await, ["become", "lists"], "{changed}");
         assert_eq!(gateway.health()[0].held, 1);
         let schema = gateway
-            .schema("s.echo", &ToolFilter::all(), crate::Voice::TypeScript)
+            .schema("s.echo", &ToolFilter::all(), crate::TypingsLanguage::TypeScript)
             .await
             .expect_err("held");
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
@@ -267,7 +269,7 @@ async fn up_4_waiting_for_a_missing_list_times_out() {
     let home = tempfile::tempdir().expect("a folder");
     let mut once = plan(&[tool("echo", "")]);
     once["lists"] = json!(1);
-    let short = Settings { call_timeout: Duration::from_secs(1), ..settings(home.path()) };
+    let short = GatewaySettings { call_timeout: Duration::from_secs(1), ..settings(home.path()) };
     let gateway = Gateway::new(vec![server(home.path(), "s", &once)], short);
     call(&gateway, "become", json!({"tools": list_after_become(&[])})).await.expect("as it was");
     let error = call(&gateway, "echo", json!({})).await.expect_err("unknown");
@@ -287,8 +289,8 @@ async fn up_4_approvals_persist_and_the_cache_approves_nothing() {
     check_held(call(&second, "echo", json!({})).await, "echo", "its definition has changed");
 
     let name = ServerName::new("s").expect("a name");
-    let waiting = second.waiting_now(&name).await.expect("known");
-    let lines: Vec<String> = waiting[0].difference().into_iter().map(|line| line.text).collect();
+    let waiting = second.fetch_pending_approvals(&name).await.expect("known");
+    let lines: Vec<String> = waiting[0].diff_lines().into_iter().map(|line| line.text).collect();
     assert_eq!(lines, ["description: One.", "description: Two."]);
     // Another process approves, and this one notices.
     let other = gateway(home.path(), &plan(&[tool("echo", "Two.")]));
@@ -310,14 +312,14 @@ async fn up_4_each_trust_mode_holds_the_right_tools() {
         let home = tempfile::tempdir().expect("a folder");
         let with = |plan: &Value| {
             let mut config = server(home.path(), "s", plan);
-            config.narrow = Narrow { trust: Some(mode), ..Narrow::default() };
+            config.narrow = ServerOptions { trust: Some(mode), ..ServerOptions::default() };
             Gateway::new(vec![config], settings(home.path()))
         };
         let first = with(&plan(&[tool("a", "1")]));
         names(&first).await;
         first.shutdown().await;
         let second = with(then);
-        second.waiting_now(&ServerName::new("s").expect("a name")).await.expect("up");
+        second.fetch_pending_approvals(&ServerName::new("s").expect("a name")).await.expect("up");
         assert_eq!(call(&second, "lists", json!({})).await.is_ok(), expected.contains(&"lists"));
         assert_eq!(names(&second).await, expected, "{mode:?} {then}");
         second.shutdown().await;
@@ -335,7 +337,7 @@ async fn up_4_each_trust_mode_holds_the_right_tools() {
 async fn up_4_resources_of_a_held_server_are_not_read() {
     let home = tempfile::tempdir().expect("a folder");
     let mut config = server(home.path(), "s", &plan(&[tool("a", "1")]));
-    config.narrow = Narrow { trust: Some(TrustMode::Manual), ..Narrow::default() };
+    config.narrow = ServerOptions { trust: Some(TrustMode::Manual), ..ServerOptions::default() };
     let gateway = Gateway::new(vec![config], settings(home.path()));
     let language = codexec_types::Language::TypeScript;
     for ask in [
@@ -383,7 +385,7 @@ async fn up_4_damaged_approvals_approve_nothing() {
     // Approving moves the damaged file aside and starts a new one.
     let gateway = gateway(home.path(), &plan(&[tool("echo", "One.")]));
     let name = ServerName::new("s").expect("a name");
-    let waiting = gateway.waiting_now(&name).await.expect("up");
+    let waiting = gateway.fetch_pending_approvals(&name).await.expect("up");
     assert_eq!(waiting.len(), 3);
     gateway.approve(&name, &waiting[2..]).await.expect("written");
     assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
@@ -425,7 +427,7 @@ async fn up_4_another_program_of_the_same_name_is_another_server() {
     let why = "another program or URL has this server's name now";
     check_held(call(&second, "echo", json!({})).await, "echo", why);
     let name = ServerName::new("s").expect("a name");
-    let waiting = second.waiting_now(&name).await.expect("known");
+    let waiting = second.fetch_pending_approvals(&name).await.expect("known");
     second.approve(&name, &waiting).await.expect("written");
     assert_eq!(call(&second, "echo", json!({})).await, Ok(json!({})));
     second.shutdown().await;

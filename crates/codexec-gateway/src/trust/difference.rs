@@ -5,33 +5,33 @@ use codexec_types::{Json, is_hidden};
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum DiffSign {
     Added,
     Removed,
 }
 
 /// One line of a difference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    pub sign: Sign,
+pub struct DiffLine {
+    pub sign: DiffSign,
     pub text: String,
     /// The line has invisible characters.
     pub has_hidden: bool,
 }
 
 /// Returns the removed and added lines, in the order of the fields.
-pub(crate) fn difference(before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
+pub(crate) fn difference(before: Option<&Json>, after: Option<&Json>) -> Vec<DiffLine> {
     let (before, after) = (fields(before), fields(after));
     let mut lines = Vec::new();
     for (path, old) in &before {
         let new = after.iter().find(|(other, _)| other == path).map(|(_, new)| new);
         let (removed, added) = changed_lines(old, new.map_or(&[], Vec::as_slice));
-        lines.extend(removed.iter().map(|text| line(Sign::Removed, path, text)));
-        lines.extend(added.iter().map(|text| line(Sign::Added, path, text)));
+        lines.extend(removed.iter().map(|text| line(DiffSign::Removed, path, text)));
+        lines.extend(added.iter().map(|text| line(DiffSign::Added, path, text)));
     }
     for (path, new) in &after {
         if before.iter().all(|(other, _)| other != path) {
-            lines.extend(new.iter().map(|text| line(Sign::Added, path, text)));
+            lines.extend(new.iter().map(|text| line(DiffSign::Added, path, text)));
         }
     }
     lines
@@ -74,9 +74,9 @@ fn changed_lines<'a>(old: &'a [String], new: &'a [String]) -> (&'a [String], &'a
     (old.get(..old.len() - end).unwrap_or_default(), new.get(..new.len() - end).unwrap_or_default())
 }
 
-fn line(sign: Sign, path: &str, text: &str) -> Line {
+fn line(sign: DiffSign, path: &str, text: &str) -> DiffLine {
     let has_hidden = path.chars().chain(text.chars()).any(is_invisible);
-    Line {
+    DiffLine {
         sign,
         text: format!("{}: {}", escape_invisible(path), escape_invisible(text)),
         has_hidden,
@@ -106,7 +106,7 @@ mod tests {
         let before = before.map(Json::from_value);
         let lines = difference(before.as_ref(), Some(&Json::from_value(after)));
         let actual = lines.iter().map(|line| {
-            let sign = if line.sign == Sign::Added { '+' } else { '-' };
+            let sign = if line.sign == DiffSign::Added { '+' } else { '-' };
             format!("{sign} {}{}", line.text, if line.has_hidden { " (hidden)" } else { "" })
         });
         assert_eq!(actual.collect::<Vec<_>>(), expected);

@@ -13,8 +13,8 @@ use super::*;
 fn check(input: Value, typescript: &str, python: &str) {
     let types = Typings::new(&input, None);
     let expected = format!("t({typescript}): Promise<unknown>");
-    assert_eq!(types.signature(Voice::TypeScript, "s", "t"), expected);
-    assert_eq!(types.signature(Voice::Python, "s", "t"), format!("t({python}) -> Any"));
+    assert_eq!(types.signature(TypingsLanguage::TypeScript, "s", "t"), expected);
+    assert_eq!(types.signature(TypingsLanguage::Python, "s", "t"), format!("t({python}) -> Any"));
 }
 
 /// Checks the type of one optional parameter.
@@ -86,7 +86,7 @@ fn choices() {
     check_type(json!({"type": "banana"}), "unknown", "Any");
     let many: Vec<String> = (0..50).map(|n| format!("v{n}")).collect();
     let line = Typings::new(&json!({"properties": {"p": {"enum": many}}}), None);
-    let line = line.signature(Voice::TypeScript, "s", "t");
+    let line = line.signature(TypingsLanguage::TypeScript, "s", "t");
     assert!(line.ends_with("\"v19\" | string }): Promise<unknown>"), "{line}");
 }
 
@@ -156,19 +156,19 @@ fn outputs_and_names() {
     let output = json!({"type": "object", "properties": {"ok": {"type": "boolean"}}});
     let types = Typings::new(&json!({}), Some(&output));
     let line = |voice, name| types.signature(voice, "my-hub", name);
-    assert_eq!(line(Voice::TypeScript, "a.b"), "\"a.b\"(): Promise<{ ok?: boolean }>");
-    assert_eq!(line(Voice::TypeScript, "new"), "\"new\"(): Promise<{ ok?: boolean }>");
-    assert_eq!(line(Voice::Python, "a.b"), "a_b() -> {\"ok\": NotRequired[bool]}");
-    assert_eq!(line(Voice::Python, "import"), "_import() -> {\"ok\": NotRequired[bool]}");
-    assert_eq!(line(Voice::Bash, "a.b"), "mcp my-hub a.b");
-    assert_eq!(line(Voice::Bash, "it's"), r"mcp my-hub 'it'\''s'");
+    assert_eq!(line(TypingsLanguage::TypeScript, "a.b"), "\"a.b\"(): Promise<{ ok?: boolean }>");
+    assert_eq!(line(TypingsLanguage::TypeScript, "new"), "\"new\"(): Promise<{ ok?: boolean }>");
+    assert_eq!(line(TypingsLanguage::Python, "a.b"), "a_b() -> {\"ok\": NotRequired[bool]}");
+    assert_eq!(line(TypingsLanguage::Python, "import"), "_import() -> {\"ok\": NotRequired[bool]}");
+    assert_eq!(line(TypingsLanguage::Bash, "a.b"), "mcp my-hub a.b");
+    assert_eq!(line(TypingsLanguage::Bash, "it's"), r"mcp my-hub 'it'\''s'");
     let seen = Typings::new(&json!({}), None).with_observed(&output);
     assert_eq!(
-        seen.signature(Voice::TypeScript, "s", "t"),
+        seen.signature(TypingsLanguage::TypeScript, "s", "t"),
         "t(): Promise</* observed */ { ok?: boolean }>"
     );
     assert_eq!(
-        seen.signature(Voice::Python, "s", "t"),
+        seen.signature(TypingsLanguage::Python, "s", "t"),
         "t() -> {\"ok\": NotRequired[bool]}  # observed"
     );
 }
@@ -177,8 +177,8 @@ fn outputs_and_names() {
 fn flags_of_bash() {
     let input = json!({"required": ["id"], "properties": {"id": {"type": "integer"}, "all": {"type": "boolean"},
         "tags": {"type": "array", "items": {"type": "string"}}, "where": {"properties": {"x": {"type": "string"}}}}});
-    let line = Typings::new(&input, None).signature(Voice::Bash, "s", "t");
+    let line = Typings::new(&input, None).signature(TypingsLanguage::Bash, "s", "t");
     assert_eq!(line, "mcp s t --id <number> [--all] [--tags <string[]>] [--where <json>]");
     let odd = Typings::new(&json!({"properties": {"a b": {"type": "string"}}}), None);
-    assert_eq!(odd.signature(Voice::Bash, "s", "t"), "mcp s t --json '{..}'");
+    assert_eq!(odd.signature(TypingsLanguage::Bash, "s", "t"), "mcp s t --json '{..}'");
 }

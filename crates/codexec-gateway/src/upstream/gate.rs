@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{Narrow, Settings};
+use crate::{GatewaySettings, ServerOptions};
 
 /// Concurrent calls that each server may make however busy the others are: hanging servers can
 /// exhaust the shared limit, but not this reserve.
@@ -42,7 +42,7 @@ pub(crate) struct QueueRefusal {
 }
 
 impl Gate {
-    pub(crate) fn new(settings: &Settings, narrow: &Narrow) -> Gate {
+    pub(crate) fn new(settings: &GatewaySettings, narrow: &ServerOptions) -> Gate {
         let size = narrow.calls_at_once.unwrap_or(settings.calls_at_once);
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
         Gate {

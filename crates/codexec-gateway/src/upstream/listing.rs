@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{UpstreamError, connection::Connection};
 use crate::{
-    Narrow,
+    ServerOptions,
     clean::{clean_line, cut},
     tool::Tool,
     trust::{HoldReason, digest},
@@ -77,7 +77,7 @@ impl ToolListing {
     /// Returns the list with held and switched-off tools withheld.
     pub(crate) fn visible_to_user(
         &self,
-        narrow: &Narrow,
+        narrow: &ServerOptions,
         held: &BTreeMap<String, HoldReason>,
     ) -> ToolListing {
         let mut visible = ToolListing {
@@ -87,7 +87,7 @@ impl ToolListing {
             ..ToolListing::default()
         };
         for (tool, _) in self.all_tools() {
-            let withheld = if narrow.has(&tool.name) {
+            let withheld = if narrow.is_tool_enabled(&tool.name) {
                 held.get(&tool.name).map(|why| WithheldReason::Held(*why))
             } else {
                 Some(WithheldReason::SwitchedOff)

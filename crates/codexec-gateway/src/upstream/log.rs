@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::ServerName;
 
-use crate::{Settings, clean::clean, files::read_bytes};
+use crate::{GatewaySettings, clean::clean, files::read_bytes};
 
 /// At this size the log is rotated, and the previous rotated log is deleted.
 const LOG_BYTES: u64 = 512 << 10;
@@ -19,7 +19,7 @@ pub(super) struct ServerLog {
 
 impl ServerLog {
     /// Opens no file before there is something to write.
-    pub(super) fn new(settings: &Settings, name: &ServerName) -> Option<ServerLog> {
+    pub(super) fn new(settings: &GatewaySettings, name: &ServerName) -> Option<ServerLog> {
         Some(ServerLog { path: log_path(settings.home.as_deref()?, name), file: None })
     }
 
@@ -66,7 +66,7 @@ pub(super) async fn append(log: Option<ServerLog>, bytes: &[u8]) -> Option<Serve
 }
 
 /// Returns the last lines of a server's log, without terminal control characters.
-pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
+pub fn read_server_log(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
     let path = log_path(home, name);
     let mut text = String::new();
     for path in [rotated_path(&path), path] {

@@ -18,12 +18,12 @@ use super::{
     stdin_writer::StdinWriter,
     stdio::StdioTransport,
 };
-use crate::{ServerConfig, Settings, StdioConfig, TransportConfig};
+use crate::{GatewaySettings, ServerConfig, StdioConfig, TransportConfig};
 
 /// Connects and completes the handshake before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
-    settings: &Arc<Settings>,
+    settings: &Arc<GatewaySettings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
@@ -40,7 +40,7 @@ pub(super) async fn open(
 async fn open_stdio(
     program: &StdioConfig,
     log: Option<ServerLog>,
-    settings: &Settings,
+    settings: &GatewaySettings,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let mut env = Vec::new();

@@ -28,7 +28,7 @@ use super::{
     start::StartPlan,
 };
 use crate::{
-    Settings, Warden,
+    GatewaySettings, Warden,
     clean::{clean, cut_front},
     supervisor::STOP_SIGNAL,
 };
@@ -74,7 +74,7 @@ pub(super) struct SpawnedServer {
 pub(super) fn spawn(
     plan: &StartPlan,
     log: Option<ServerLog>,
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> io::Result<SpawnedServer> {
     let mut command = command(plan, settings)?;
     command
@@ -112,7 +112,7 @@ pub(super) fn spawn(
 }
 
 /// Returns the command to spawn: the program, below a supervisor if our binary is available.
-fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
+fn command(plan: &StartPlan, settings: &GatewaySettings) -> io::Result<Command> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the file that starts the user's servers"

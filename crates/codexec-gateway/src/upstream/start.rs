@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Settings, StdioConfig, config::program_name};
+use crate::{GatewaySettings, StdioConfig, config::program_name};
 
 /// The PATH for servers without one.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -69,7 +69,7 @@ pub(crate) enum StartRefusal {
 /// A plan under construction.
 struct StartPlanner<'a> {
     config: &'a StdioConfig,
-    settings: &'a Settings,
+    settings: &'a GatewaySettings,
     plan: StartPlan,
 }
 
@@ -77,7 +77,7 @@ struct StartPlanner<'a> {
 pub(crate) fn plan(
     config: &StdioConfig,
     env: &[(String, String)],
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> Result<StartPlan, StartRefusal> {
     let home = settings.user_home.as_deref().filter(|home| home.is_dir());
     let cwd = config.cwd.as_deref().or(home).unwrap_or(Path::new("/")).to_owned();

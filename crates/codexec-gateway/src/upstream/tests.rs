@@ -13,18 +13,18 @@ use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFi
 use serde_json::{Value, json};
 
 use crate::{
-    Gateway, SearchQuery, Secret, ServerConfig, ServerState, Settings, StdioConfig,
-    TransportConfig, Voice, Warden,
+    Gateway, GatewaySettings, SearchQuery, SecretSource, ServerConfig, ServerState, StdioConfig,
+    TransportConfig, TypingsLanguage, Warden,
 };
 
-fn settings() -> Settings {
+fn settings() -> GatewaySettings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
     let env = env.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    Settings {
+    GatewaySettings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(10),
-        ..Settings::new(env, Warden::none())
+        ..GatewaySettings::new(env, Warden::none())
     }
 }
 

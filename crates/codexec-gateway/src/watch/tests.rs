@@ -4,9 +4,9 @@ use super::*;
 
 /// Returns the names that changed after `change`. The test runner's timeout ends a wait that never
 /// succeeds.
-async fn changes_after(watch: &mut Watch, root: &Path, change: impl FnOnce()) -> Vec<String> {
+async fn changes_after(watch: &mut FileWatcher, root: &Path, change: impl FnOnce()) -> Vec<String> {
     change();
-    let changed = watch.changed().await.expect("a change");
+    let changed = watch.next_changes().await.expect("a change");
     let mut names: Vec<String> = changed
         .iter()
         .map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string())
@@ -22,7 +22,7 @@ async fn created_replaced_and_removed_files_are_seen() {
     let at = |name: &str| root.join(name);
     fs::create_dir(at("all")).expect("made");
     let files = vec![at("a.json"), at("x/y/b.json")];
-    let mut watch = Watch::new(files, vec![at("all")]).expect("a watch");
+    let mut watch = FileWatcher::new(files, vec![at("all")]).expect("a watch");
     let watch = &mut watch;
     let new = || {
         fs::write(at("other"), "1").expect("written");
@@ -56,7 +56,7 @@ async fn changes_of_a_symlink_target_are_seen() {
     fs::create_dir(root.join("dots")).expect("made");
     fs::write(root.join("dots/real"), "1").expect("written");
     std::os::unix::fs::symlink("dots/real", root.join("link")).expect("a link");
-    let mut watch = Watch::new(vec![root.join("link")], Vec::new()).expect("a watch");
+    let mut watch = FileWatcher::new(vec![root.join("link")], Vec::new()).expect("a watch");
     let write = || fs::write(root.join("dots/real"), "2").expect("written");
     assert_eq!(changes_after(&mut watch, &root, write).await, ["dots/real"]);
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use codexec_gateway::Finder;
+use codexec_gateway::ToolFinder;
 use codexec_types::ServerName;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ fn query(row: &Value) -> Query {
     Query { text: text(&row["query"]), expected }
 }
 
-pub(crate) fn measure(finder: &Finder, queries: &[Query]) -> Measured {
+pub(crate) fn measure(finder: &ToolFinder, queries: &[Query]) -> Measured {
     let mut measured = Measured::default();
     let all = queries.len() as f64;
     for query in queries {

@@ -12,7 +12,7 @@ pub(super) async fn answer(
 ) -> Result<Json, CallError> {
     match ask {
         Ask::Schema { name } => match gateway.schema(&name, visible, language.into()).await {
-            Ok(tool) => gateway.bounded(&schema(tool)),
+            Ok(tool) => gateway.to_bounded_json(&schema(tool)),
             Err(error) if error.code == CallCode::ToolNotFound => Ok(Json::null()),
             Err(error) => Err(error),
         },
@@ -51,7 +51,7 @@ async fn search(
         }
         found.truncate(limit);
     }
-    gateway.bounded(&Value::Array(found))
+    gateway.to_bounded_json(&Value::Array(found))
 }
 
 /// Formats one tool like `discoverMCPTools`.

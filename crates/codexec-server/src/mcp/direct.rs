@@ -35,7 +35,7 @@ pub(super) async fn list(
     known_list: &KnownList,
     context: &RequestContext<RoleServer>,
 ) -> Result<Value, ErrorData> {
-    let tools = app.gateway.direct_tools(&app.in_force.policy().tools).await;
+    let tools = app.gateway.list_direct_tools(&app.in_force.policy().tools).await;
     known_list.set(hash_tools(&tools));
     let tools: Vec<Value> =
         first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
@@ -104,7 +104,7 @@ pub(super) fn begin_with(
         let gateway = app.gateway.on_behalf_of(caller);
         let arguments = Json::from_value(&Value::Object(arguments));
         let policy = app.in_force.policy();
-        let called = gateway.direct_call(&name, &arguments, &policy.tools);
+        let called = gateway.call_direct_tool(&name, &arguments, &policy.tools);
         tokio::select! {
             called = called => to_outcome(&name, called),
             // Dropping the call cancels it at the server.

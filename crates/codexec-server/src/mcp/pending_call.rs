@@ -46,7 +46,7 @@ pub(super) fn create_caller(
 ) -> (Caller, mpsc::Receiver<Question>) {
     let (sender, questions) = mpsc::channel(1);
     let caller = match elicitation::can_show(context) {
-        Some(can_show) => Caller::default().asked_by(sender, can_show),
+        Some(can_show) => Caller::default().with_questions(sender, can_show),
         None => Caller::default(),
     };
     (caller, questions)

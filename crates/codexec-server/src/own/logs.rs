@@ -92,7 +92,7 @@ impl App {
         let budget = self.budget_of(client);
         let write = move || full_log(&execution, budget);
         self.gateway
-            .work_aside(write)
+            .run_blocking(write)
             .await
             .map_err(|err| OwnFunctionError::new("INTERNAL", err.message))
     }

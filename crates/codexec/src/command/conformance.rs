@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codexec_gateway::{
-    Gateway, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, ServerState, Settings,
-    TransportConfig, Voice, login,
+    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig,
+    ServerState, TransportConfig, TypingsLanguage, login,
 };
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Map, Value, json};
@@ -27,10 +27,10 @@ pub(super) async fn run(url: &str) -> anyhow::Result<ExitCode> {
         .context("MCP_CONFORMANCE_CONTEXT")?;
     let home = env::home().context("CODEXEC_HOME is not set")?;
     let server = server_config(url, &context)?;
-    let settings = Settings {
+    let settings = GatewaySettings {
         variable: env::variable,
         home: Some(home),
-        ..Settings::new(Vec::new(), codexec_gateway::Warden::none())
+        ..GatewaySettings::new(Vec::new(), codexec_gateway::Warden::none())
     };
     let mut client = ConformanceClient { server, settings, logins: 0 };
     let gateway = client.connect().await?;
@@ -45,7 +45,7 @@ fn server_config(url: &str, context: &Value) -> anyhow::Result<ServerConfig> {
     let document = "https://conformance-test.local/client-metadata.json".to_owned();
     let oauth = OAuthConfig {
         client_id: text("client_id").or(Some(document)),
-        client_secret: text("client_secret").map(Secret::Plain),
+        client_secret: text("client_secret").map(SecretSource::Plain),
         ..OAuthConfig::default()
     };
     let url = url.parse().context("the URL")?;
@@ -55,13 +55,13 @@ fn server_config(url: &str, context: &Value) -> anyhow::Result<ServerConfig> {
         name: ServerName::new(&format!("conformance-{}", std::process::id()))?,
         transport: TransportConfig::Remote(remote),
         source: PathBuf::new(),
-        narrow: codexec_gateway::Narrow::default(),
+        narrow: codexec_gateway::ServerOptions::default(),
     })
 }
 
 struct ConformanceClient {
     server: ServerConfig,
-    settings: Settings,
+    settings: GatewaySettings,
     logins: usize,
 }
 
@@ -117,7 +117,8 @@ async fn planned_calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<S
     }
     let mut calls = Vec::new();
     for tool in gateway.list(&ToolFilter::all()).await {
-        let schema = gateway.schema(&tool.name, &ToolFilter::all(), Voice::TypeScript).await;
+        let schema =
+            gateway.schema(&tool.name, &ToolFilter::all(), TypingsLanguage::TypeScript).await;
         let schema = schema.ok().and_then(|tool| tool.input_schema).unwrap_or_default();
         calls.push((tool.tool, minimal_arguments(&schema)));
     }

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use codexec_exec::{ExecError, Workers, list_interpreters};
-use codexec_gateway::Effect;
+use codexec_gateway::ProblemEffect;
 use codexec_sandbox::{Attempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
@@ -129,13 +129,13 @@ fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
         let why = why.unwrap_or_default();
         writeln!(out, "  WAITING  {name:<18} {file}:{}: {why}", found.line)?;
     }
-    for (name, why) in parts.gateway.refusals() {
+    for (name, why) in parts.gateway.list_start_refusals() {
         writeln!(out, "  REFUSED  {:<18} {why}", name.as_str())?;
     }
     for problem in &parts.named_servers.problems {
         let effect = match problem.effect {
-            Effect::LeftOut => "LEFT OUT",
-            Effect::Kept => "WARNING ",
+            ProblemEffect::LeftOut => "LEFT OUT",
+            ProblemEffect::Kept => "WARNING ",
         };
         writeln!(out, "  {effect} {problem}")?;
     }
@@ -166,7 +166,7 @@ fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Re
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
         "waiting": waiting_names(&parts.named_servers),
-        "refused": parts.gateway.refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
+        "refused": parts.gateway.list_start_refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
         "problems": parts.named_servers.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{report}")?;

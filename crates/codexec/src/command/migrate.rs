@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_gateway::{Parsed, read_text};
+use codexec_gateway::{ParsedConfig, read_text};
 use codexec_server::Toolset;
 use serde_json::Value as Json;
 use toml::{Table, Value};
@@ -92,7 +92,7 @@ impl Migration {
         Ok(migration)
     }
 
-    fn add_servers(&mut self, parsed: &Parsed) {
+    fn add_servers(&mut self, parsed: &ParsedConfig) {
         for found in &parsed.servers {
             let name = found.config.name.to_string();
             let (table, notes) = servers::server_table(found);

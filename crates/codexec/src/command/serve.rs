@@ -11,7 +11,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     let toolsets = parts.toolsets.clone();
     let (app, reloader) = parts.build_app_and_reloader()?;
     let app = Arc::new(app);
-    let preload = app.gateway.preload();
+    let preload = app.gateway.load_saved_lists();
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

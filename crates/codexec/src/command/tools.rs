@@ -3,7 +3,7 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{SearchQuery, ServerState, ToolInfo, Voice};
+use codexec_gateway::{SearchQuery, ServerState, ToolInfo, TypingsLanguage};
 use codexec_server::render_tool;
 use codexec_types::{CallCode, ServerName, ToolKind};
 
@@ -69,8 +69,8 @@ async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Resul
 
 async fn schema(parts: &Parts, name: &str, form: Option<FormArg>) -> anyhow::Result<ExitCode> {
     let voice = match form {
-        Some(FormArg::Python) => Voice::Python,
-        Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
+        Some(FormArg::Python) => TypingsLanguage::Python,
+        Some(FormArg::Typescript | FormArg::Json) | None => TypingsLanguage::TypeScript,
     };
     let tool = match parts.gateway.schema(name, &parts.config.policy.tools, voice).await {
         Ok(tool) => tool,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_gateway::{Client, ProjectServers, Settings, TrustMode};
+use codexec_gateway::{ConfigOwner, GatewaySettings, ProjectServers, TrustMode};
 
 use super::{ConfigError, file, limits::within};
 
@@ -22,7 +22,7 @@ pub(crate) struct UpstreamDefaults {
 /// The clients whose files are searched for servers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DiscoverySettings {
-    pub(crate) clients: Vec<Client>,
+    pub(crate) clients: Vec<ConfigOwner>,
     pub(crate) has_project_files: bool,
     pub(crate) project_servers: ProjectServers,
 }
@@ -60,11 +60,11 @@ pub(super) fn upstreams(file: &file::GatewaySection) -> Result<UpstreamDefaults,
 }
 
 pub(super) fn discovery(file: &file::DiscoverySection) -> Result<DiscoverySettings, ConfigError> {
-    let clients: Result<Vec<Client>, ConfigError> = match &file.clients {
-        None => Ok(Client::ALL.to_vec()),
+    let clients: Result<Vec<ConfigOwner>, ConfigError> = match &file.clients {
+        None => Ok(ConfigOwner::ALL.to_vec()),
         Some(names) => names
             .iter()
-            .map(|name| Client::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
+            .map(|name| ConfigOwner::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
             .collect(),
     };
     let project_servers = match &file.project_servers {
@@ -83,8 +83,8 @@ pub(super) fn discovery(file: &file::DiscoverySection) -> Result<DiscoverySettin
 }
 
 impl UpstreamDefaults {
-    pub(crate) fn apply_to(&self, settings: Settings) -> Settings {
-        Settings {
+    pub(crate) fn apply_to(&self, settings: GatewaySettings) -> GatewaySettings {
+        GatewaySettings {
             startup_timeout: self.startup_timeout,
             call_timeout: self.call_timeout,
             call_total_timeout: self.call_total_timeout,

@@ -82,7 +82,8 @@ fn log_retention_and_durability() {
 #[test]
 fn defaults_for_all_servers() {
     let settings = |text: &str| {
-        let settings = codexec_gateway::Settings::new(Vec::new(), codexec_gateway::Warden::none());
+        let settings =
+            codexec_gateway::GatewaySettings::new(Vec::new(), codexec_gateway::Warden::none());
         config(text).expect("valid").upstreams.apply_to(settings)
     };
     let shown = |text: &str| {

@@ -2,30 +2,34 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_gateway::{Approvals, Client, Holds, Parsed, Place, Reach};
+use codexec_gateway::{
+    ClaudeApprovals, ConfigLocation, ConfigOwner, ConfigScope, LocationKind, ParsedConfig,
+};
 
 use super::{Documents, ServerSources, read_document};
 
 impl ServerSources {
     /// Reads which of this project's servers the user approved or refused in Claude Code.
-    pub(super) fn read_claude_approvals(&self, documents: &mut Documents) -> Approvals {
-        let mut approvals = Approvals::default();
+    pub(super) fn read_claude_approvals(&self, documents: &mut Documents) -> ClaudeApprovals {
+        let mut approvals = ClaudeApprovals::default();
         let Some(here) = &self.here else { return approvals };
-        if !self.rules.discovery.clients.contains(&Client::ClaudeCode) {
+        if !self.rules.discovery.clients.contains(&ConfigOwner::ClaudeCode) {
             return approvals;
         }
-        let read = |path: PathBuf, reach| Place {
-            client: Client::ClaudeCode,
+        let read = |path: PathBuf, reach| ConfigLocation {
+            client: ConfigOwner::ClaudeCode,
             reach,
             path,
-            holds: Holds::File,
+            holds: LocationKind::File,
         };
         for path in self.whereabouts().claude_settings() {
-            if let Some(Ok(settings)) = read_document(&read(path, Reach::User)) {
+            if let Some(Ok(settings)) = read_document(&read(path, ConfigScope::User)) {
                 approvals.add_settings(&settings);
             }
         }
-        for place in self.source_files().into_iter().filter(|place| place.reach == Reach::Local) {
+        for place in
+            self.source_files().into_iter().filter(|place| place.reach == ConfigScope::Local)
+        {
             // A file that guests may write cannot approve anything.
             if self.is_guest_writable(&place.path) {
                 continue;
@@ -41,10 +45,14 @@ impl ServerSources {
     }
 
     /// Marks the approved entries of each file as ready to start.
-    pub(super) fn apply_approvals(&self, files: &mut [(Place, Parsed)], approvals: &Approvals) {
+    pub(super) fn apply_approvals(
+        &self,
+        files: &mut [(ConfigLocation, ParsedConfig)],
+        approvals: &ClaudeApprovals,
+    ) {
         let Some(approved) = &self.rules.approvals else { return };
         for (_, parsed) in &mut *files {
-            approved.settle(parsed);
+            approved.apply(parsed);
         }
         let Some(here) = self.here.as_ref().filter(|_| self.rules.discovery.has_project_files)
         else {
@@ -52,8 +60,8 @@ impl ServerSources {
         };
         let file = here.join(".mcp.json");
         let given = files.iter().find(|(place, _)| place.path == file).map(|(_, parsed)| parsed);
-        let nothing = Parsed::default();
-        approved.note_absent(&file, approvals.approved(), given.unwrap_or(&nothing));
+        let nothing = ParsedConfig::default();
+        approved.record_absent(&file, approvals.approved_names(), given.unwrap_or(&nothing));
     }
 
     /// Returns true if guests may have written this file.

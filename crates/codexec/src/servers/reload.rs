@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_gateway::{Parsed, Watch};
+use codexec_gateway::{FileWatcher, ParsedConfig};
 use codexec_server::App;
 
 use super::{ServerSources, control, enabled_configs, waiting_names};
@@ -18,7 +18,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct Reloader {
     pub(crate) sources: ServerSources,
     /// The last content of the files.
-    pub(crate) now: Parsed,
+    pub(crate) now: ParsedConfig,
     pub(crate) allowed: AllowedTools,
     pub(crate) home: PathBuf,
 }
@@ -30,10 +30,10 @@ impl Reloader {
         let folder = control::folder(&self.home).unwrap_or_else(|_| self.home.join("control"));
         let (files, mut folders) = self.sources.paths_to_watch();
         folders.push(folder.clone());
-        let mut watch = or_warn(Watch::new(files, folders));
+        let mut watch = or_warn(FileWatcher::new(files, folders));
         loop {
             let changed = match &mut watch {
-                Some(watching) => match or_warn(watching.changed().await) {
+                Some(watching) => match or_warn(watching.next_changes().await) {
                     Some(changed) => changed,
                     None => {
                         watch = None;
@@ -96,7 +96,7 @@ impl Reloader {
     }
 }
 
-fn problems(parsed: &Parsed) -> Vec<String> {
+fn problems(parsed: &ParsedConfig) -> Vec<String> {
     parsed.problems.iter().map(ToString::to_string).collect()
 }
 

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::{BadEntry, ConfigEntry};
-use crate::config::{Client, Narrow, TrustMode, dialect::DurationUnit, node::ConfigNode};
+use crate::config::{
+    ConfigOwner, ServerOptions, TrustMode, dialect::DurationUnit, node::ConfigNode,
+};
 
 /// A longer timeout is a mistake.
 const MAX_TIMEOUT_MS: f64 = 3_600_000.0;
@@ -28,13 +30,13 @@ const OWN_KEYS: [&str; 15] = [
 ];
 
 impl ConfigEntry<'_> {
-    pub(super) fn read_options(&mut self) -> Result<Narrow, BadEntry> {
-        let mut narrow = Narrow::default();
+    pub(super) fn read_options(&mut self) -> Result<ServerOptions, BadEntry> {
+        let mut narrow = ServerOptions::default();
         if let Some(key) = self.dialect.enabled_tools {
             narrow.enabled_tools = self.texts(key)?;
         }
         // goose: an empty list means all tools.
-        if self.scope.client == Client::Goose {
+        if self.scope.client == ConfigOwner::Goose {
             narrow.enabled_tools = narrow.enabled_tools.filter(|tools| !tools.is_empty());
         }
         if let Some(key) = self.dialect.disabled_tools {
@@ -46,7 +48,7 @@ impl ConfigEntry<'_> {
         for (key, unit) in self.dialect.startup_timeouts {
             narrow.startup_timeout = narrow.startup_timeout.or(self.duration(key, *unit)?);
         }
-        if self.scope.client == Client::Own {
+        if self.scope.client == ConfigOwner::Codexec {
             narrow.calls_at_once = self.concurrency()?;
             narrow.trust = self.trust()?;
         }
@@ -69,7 +71,7 @@ impl ConfigEntry<'_> {
                 Ok(Some(Duration::from_secs_f64(ms / 1_000.0)))
             }
             // Some clients write 0 or a huge number for "no limit"; our limit applies then.
-            Some(_) if self.scope.client != Client::Own => Ok(None),
+            Some(_) if self.scope.client != ConfigOwner::Codexec => Ok(None),
             Some(_) | None => Err(self.error_at(key, "must be a number of 1 ms to 1 h")),
         }
     }

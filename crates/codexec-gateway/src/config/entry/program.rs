@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{BadEntry, ConfigEntry};
 use crate::config::{
-    Client, Secret, StdioConfig, TransportConfig,
+    ConfigOwner, SecretSource, StdioConfig, TransportConfig,
     node::{ConfigNode, ConfigValue},
     relative_paths::{is_relative_argument, is_relative_program},
 };
@@ -50,7 +50,7 @@ impl ConfigEntry<'_> {
         if program.command.trim().is_empty() {
             return Err(self.error_at(key, "is missing or empty; write the program that starts it"));
         }
-        if matches!(self.scope.client, Client::Own | Client::Named) {
+        if matches!(self.scope.client, ConfigOwner::Codexec | ConfigOwner::Named) {
             program.command = self.expand_home(&program.command).to_string_lossy().into_owned();
         }
         self.resolve_cwd(&mut program)?;
@@ -100,8 +100,8 @@ impl ConfigEntry<'_> {
     }
 
     /// Reads the variables of `envFile`, which Cursor and VS Code support: `NAME=value` lines.
-    fn env_file(&mut self) -> Result<Vec<(String, Secret)>, BadEntry> {
-        if !matches!(self.scope.client, Client::Cursor | Client::VsCode) {
+    fn env_file(&mut self) -> Result<Vec<(String, SecretSource)>, BadEntry> {
+        if !matches!(self.scope.client, ConfigOwner::Cursor | ConfigOwner::VsCode) {
             return Ok(Vec::new());
         }
         let Some(path) = self.text("envFile")? else { return Ok(Vec::new()) };
@@ -117,11 +117,11 @@ impl ConfigEntry<'_> {
     }
 
     /// Returns the variables of codexec's environment that the entry asks for by name.
-    fn forwarded_variables(&mut self) -> Vec<(String, Secret)> {
+    fn forwarded_variables(&mut self) -> Vec<(String, SecretSource)> {
         let (key, notes_missing) = match self.scope.client {
-            Client::Codex => ("env_vars", false),
+            ConfigOwner::Codex => ("env_vars", false),
             // goose stores these in its keyring.
-            Client::Goose => ("env_keys", true),
+            ConfigOwner::Goose => ("env_keys", true),
             _ => return Vec::new(),
         };
         let items = self.node.get(key).and_then(ConfigNode::items).unwrap_or_default();
@@ -129,7 +129,7 @@ impl ConfigEntry<'_> {
         for item in items.iter().take(super::MAX_ITEMS) {
             let Some(name) = item.text().or_else(|| item.get("name")?.text()) else { continue };
             if (self.scope.world.variable)(name).is_some() {
-                found.push((name.to_owned(), Secret::Variable(name.to_owned())));
+                found.push((name.to_owned(), SecretSource::Variable(name.to_owned())));
             } else if notes_missing {
                 self.notes.push(format!(
                     "server {:?}: {name} needs a value that is in goose's keyring; set it where \
@@ -143,7 +143,7 @@ impl ConfigEntry<'_> {
 }
 
 /// Parses `NAME=value` or `export NAME="value"`; returns `None` for any other line.
-fn parse_assignment(line: &str) -> Option<(String, Secret)> {
+fn parse_assignment(line: &str) -> Option<(String, SecretSource)> {
     let line = line.trim();
     let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
@@ -151,5 +151,5 @@ fn parse_assignment(line: &str) -> Option<(String, Secret)> {
     let value = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
     let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     (is_name && !name.is_empty() && !value.contains('\0'))
-        .then(|| (name.to_owned(), Secret::Plain(value.to_owned())))
+        .then(|| (name.to_owned(), SecretSource::Plain(value.to_owned())))
 }

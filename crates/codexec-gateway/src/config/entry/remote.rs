@@ -4,7 +4,8 @@ use url::Url;
 
 use super::{BadEntry, ConfigEntry};
 use crate::config::{
-    Client, OAuthConfig, RemoteConfig, RemoteKind, Secret, TransportConfig, node::ConfigNode,
+    ConfigOwner, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, TransportConfig,
+    node::ConfigNode,
 };
 
 impl ConfigEntry<'_> {
@@ -27,7 +28,7 @@ impl ConfigEntry<'_> {
             }
         };
         let mut headers = self.pairs(self.dialect.headers)?;
-        if self.scope.client == Client::Codex {
+        if self.scope.client == ConfigOwner::Codex {
             headers.extend(self.codex_headers());
         }
         if let Some((name, _)) = headers.iter().find(|(name, value)| !is_valid_header(name, value))
@@ -48,12 +49,12 @@ impl ConfigEntry<'_> {
     }
 
     /// Returns the headers that Codex takes from environment variables.
-    fn codex_headers(&mut self) -> Vec<(String, Secret)> {
+    fn codex_headers(&mut self) -> Vec<(String, SecretSource)> {
         let mut headers = Vec::new();
         if let Some(name) = self.node.get("bearer_token_env_var").and_then(ConfigNode::text) {
             match (self.scope.world.variable)(name) {
                 Some(token) => {
-                    let value = Secret::Plain(format!("Bearer {}", token.trim()));
+                    let value = SecretSource::Plain(format!("Bearer {}", token.trim()));
                     headers.push(("Authorization".to_owned(), value));
                 }
                 None => self.expansion.unset.push(format!("${name}")),
@@ -63,7 +64,7 @@ impl ConfigEntry<'_> {
         for (header, variable) in named.unwrap_or_default().into_iter().take(super::MAX_ITEMS) {
             let Some(name) = variable.text() else { continue };
             if (self.scope.world.variable)(name).is_some() {
-                headers.push((header.to_owned(), Secret::Variable(name.to_owned())));
+                headers.push((header.to_owned(), SecretSource::Variable(name.to_owned())));
             } else {
                 self.expansion.unset.push(format!("${name}"));
             }
@@ -120,11 +121,11 @@ impl ConfigEntry<'_> {
     }
 }
 
-fn is_valid_header(name: &str, value: &Secret) -> bool {
+fn is_valid_header(name: &str, value: &SecretSource) -> bool {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     let is_valid_value = match value {
-        Secret::Plain(text) => !text.contains(['\r', '\n']),
-        Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => true,
+        SecretSource::Plain(text) => !text.contains(['\r', '\n']),
+        SecretSource::Variable(_) | SecretSource::File(_) | SecretSource::Keyring(_) => true,
     };
     !name.is_empty() && name.bytes().all(is_token) && is_valid_value
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn an_invalid_entry_hides_no_other() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {"../x": {"command": "a"},
 "b": 1,
 "c": {},
@@ -54,8 +54,8 @@ fn an_invalid_entry_hides_no_other() {
 fn cfg_1_only_a_projects_file_starts_programs_of_the_project() {
     let text = r#"{"mcpServers": {"a": {"command": "bin/x", "args": ["; rm -rf ~", "$(id)"]}}}"#;
     let line = "a@1: bin/x ; rm -rf ~ $(id) in /work/app PENDING";
-    check_parsed(&read(Client::Cursor, Reach::Project, text), &[line], &[]);
-    assert_eq!(read(Client::Cursor, Reach::User, text).servers, []);
+    check_parsed(&read(ConfigOwner::Cursor, ConfigScope::Project, text), &[line], &[]);
+    assert_eq!(read(ConfigOwner::Cursor, ConfigScope::User, text).servers, []);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn names_are_converted_or_rejected() {
 fn codexec_is_never_its_own_upstream() {
     let is_codexec = |command: &str, args: &[&str]| {
         let entry = serde_json::json!({"mcpServers": {"a": {"command": command, "args": args}}});
-        let parsed = read(Client::Cursor, Reach::Project, &entry.to_string());
+        let parsed = read(ConfigOwner::Cursor, ConfigScope::Project, &entry.to_string());
         assert_eq!(parsed.problems, []);
         parsed.servers.is_empty()
     };
@@ -116,19 +116,19 @@ fn cfg_2_ten_thousand_entries_are_a_thousand_servers() {
     let entries: Vec<String> =
         (0..10_000).map(|index| format!("\"s{index}\": {{\"command\": \"x\"}}")).collect();
     let parsed = read(
-        Client::Cursor,
-        Reach::User,
+        ConfigOwner::Cursor,
+        ConfigScope::User,
         &format!("{{\"mcpServers\": {{{}}}}}", entries.join(",\n")),
     );
     assert_eq!(parsed.servers.len(), 1_000);
     check_parsed(
-        &Parsed { servers: Vec::new(), ..parsed },
+        &ParsedConfig { servers: Vec::new(), ..parsed },
         &[],
         &["1001: 9000 more servers are ignored; at most 1000 are read from one file"],
     );
     let entries: Vec<String> = (0..500).map(|index| format!("\"s{index}\": 1")).collect();
     let text = format!("{{\"mcpServers\": {{{}}}}}", entries.join(","));
-    let problems = read(Client::Cursor, Reach::User, &text).problems;
+    let problems = read(ConfigOwner::Cursor, ConfigScope::User, &text).problems;
     assert_eq!(problems.len(), 101);
     assert_eq!(problems[100].what, "the file has 400 more problems");
 }
@@ -136,7 +136,7 @@ fn cfg_2_ten_thousand_entries_are_a_thousand_servers() {
 #[test]
 fn the_last_of_two_equal_names_counts() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {"a": {"command": "x", "command": "y"}, "a": {"command": "z"}}}"#,
         &["a@1: z"],
         &[],
@@ -146,17 +146,17 @@ fn the_last_of_two_equal_names_counts() {
 #[test]
 fn syntax_errors_have_a_position() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         "{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}",
         &[],
         &["3: it is not JSON: `:` is expected after a key, at column 21"],
     );
     check(
-        Client::Codex,
+        ConfigOwner::Codex,
         "[mcp_servers.a]\ncommand = x\n",
         &[],
         &["2: it is not TOML: string values must be quoted, expected literal string, at column 11"],
     );
-    check(Client::Cursor, r#"{"mcpServers": []}"#, &[], &["1: `mcpServers` is not an object"]);
-    check(Client::Goose, "", &[], &[]);
+    check(ConfigOwner::Cursor, r#"{"mcpServers": []}"#, &[], &["1: `mcpServers` is not an object"]);
+    check(ConfigOwner::Goose, "", &[], &[]);
 }

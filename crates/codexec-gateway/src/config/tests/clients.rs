@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn claude_code() {
     check(
-        Client::ClaudeCode,
+        ConfigOwner::ClaudeCode,
         r#"{
   "numStartups": 7,
   "mcpServers": {
@@ -40,8 +40,12 @@ fn claude_code_has_local_servers_in_its_user_file() {
     let text = r#"{"mcpServers": {"a": {"command": "user"}},
         "projects": {"/work/app": {"mcpServers": {"a": {"command": "local"}}},
                      "/work/other": {"mcpServers": {"c": {"command": "no"}}}}}"#;
-    check_parsed(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local in /work/app"], &[]);
-    check_parsed(&read(Client::ClaudeCode, Reach::User, text), &["a@1: user"], &[]);
+    check_parsed(
+        &read(ConfigOwner::ClaudeCode, ConfigScope::Local, text),
+        &["a@2: local in /work/app"],
+        &[],
+    );
+    check_parsed(&read(ConfigOwner::ClaudeCode, ConfigScope::User, text), &["a@1: user"], &[]);
 }
 
 /// THREAT[CFG-3]: a project's file does not approve itself, and neither does a settings file.
@@ -50,7 +54,7 @@ fn cfg_3_an_unapproved_server_is_not_started() {
     let text =
         r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
     check_parsed(
-        &read(Client::ClaudeCode, Reach::Project, text),
+        &read(ConfigOwner::ClaudeCode, ConfigScope::Project, text),
         &[
             "a@1: x in /work/app PENDING",
             "b@1: x in /work/app OFF it is refused in Claude Code's settings PENDING",
@@ -62,14 +66,14 @@ fn cfg_3_an_unapproved_server_is_not_started() {
 
 #[test]
 fn approvals_are_read_from_claude_codes_files() {
-    let mut approvals = Approvals::default();
+    let mut approvals = ClaudeApprovals::default();
     let file = r#"{"projects": {"/p": {"enabledMcpjsonServers": ["a", "b"]}, "/q": {"enabledMcpjsonServers": ["c"]}}}"#;
-    approvals.add_project(&Document::new(file, Client::ClaudeCode), Path::new("/p"));
-    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["a", "b"]);
+    approvals.add_project(&ConfigDocument::new(file, ConfigOwner::ClaudeCode), Path::new("/p"));
+    assert_eq!(approvals.approved_names().collect::<Vec<_>>(), ["a", "b"]);
     let settings = r#"{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["x"], "disabledMcpjsonServers": ["a"]}"#;
-    approvals.add_settings(&Document::new(settings, Client::ClaudeCode));
-    approvals.add_settings(&Document::new("{", Client::ClaudeCode));
-    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["b"]);
+    approvals.add_settings(&ConfigDocument::new(settings, ConfigOwner::ClaudeCode));
+    approvals.add_settings(&ConfigDocument::new("{", ConfigOwner::ClaudeCode));
+    assert_eq!(approvals.approved_names().collect::<Vec<_>>(), ["b"]);
     assert!(approvals.refusal_reason("a").is_some());
     assert_eq!(approvals.refusal_reason("x"), None);
 }
@@ -77,7 +81,7 @@ fn approvals_are_read_from_claude_codes_files() {
 #[test]
 fn claude_desktop() {
     check(
-        Client::ClaudeDesktop,
+        ConfigOwner::ClaudeDesktop,
         r#"{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "${HOME}"]}}}"#,
         &["fs@1: npx -y fs ${HOME}"],
         &[],
@@ -87,7 +91,7 @@ fn claude_desktop() {
 #[test]
 fn cursor() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {
   "a": {"command": "${userHome}/x", "args": ["${workspaceFolder}", "${workspaceFolderBasename}", "${pathSeparator}", "${/}", "${what}"],
         "env": {"T": "${env:TOKEN}", "U": "${env:NO}"}, "envFile": "${workspaceFolder}/.env"},
@@ -104,7 +108,7 @@ fn cursor() {
 #[test]
 fn vs_code() {
     check(
-        Client::VsCode,
+        ConfigOwner::VsCode,
         r#"{
   // asked once
   "inputs": [{"type": "promptString", "id": "key", "description": "Key", "password": true}],
@@ -136,7 +140,7 @@ fn vs_code() {
 #[test]
 fn copilot() {
     check(
-        Client::Copilot,
+        ConfigOwner::Copilot,
         r#"{"mcpServers": {"a": {"type": "local", "command": "x", "args": [], "env": {"T": "${TOKEN}"}, "tools": ["*"]},
   "b": {"type": "http", "url": "https://h", "headers": {}, "tools": ["get", "list"]}}}"#,
         &["a@1: x T=t0p only [\"*\"]", "b@2: Http https://h/ only [\"get\", \"list\"]"],
@@ -147,7 +151,7 @@ fn copilot() {
 #[test]
 fn windsurf() {
     check(
-        Client::Windsurf,
+        ConfigOwner::Windsurf,
         r#"{"mcpServers": {
   "a": {"command": "x", "args": ["${env:TOKEN}"], "disabledTools": ["rm"]},
   "b": {"serverUrl": "https://h/sse", "headers": {"A": "1"}},
@@ -164,7 +168,7 @@ fn windsurf() {
 #[test]
 fn zed() {
     check(
-        Client::Zed,
+        ConfigOwner::Zed,
         r#"{
   "theme": "One",
   "context_servers": {
@@ -189,7 +193,7 @@ fn zed() {
 #[test]
 fn codex() {
     check(
-        Client::Codex,
+        ConfigOwner::Codex,
         r#"
 model = "gpt"
 [mcp_servers.a]
@@ -231,7 +235,7 @@ startup_timeout_ms = 5
 #[test]
 fn gemini() {
     check(
-        Client::Gemini,
+        ConfigOwner::Gemini,
         r#"{"mcp": {"excluded": ["off"]}, "mcpServers": {
   "a": {"command": "x", "args": ["$TOKEN/${TOKEN}", "$NO|", "$1 $"], "cwd": "/c", "timeout": 600000, "trust": true, "includeTools": ["a"], "excludeTools": ["b"]},
   "b": {"httpUrl": "https://h/mcp"},
@@ -246,7 +250,7 @@ fn gemini() {
         &["2: (server \"a\": $NO is not set; set it where codexec is started)"],
     );
     check(
-        Client::Gemini,
+        ConfigOwner::Gemini,
         r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#,
         &["a@1: x", "b@1: x OFF it is disabled in that file"],
         &[],
@@ -256,7 +260,7 @@ fn gemini() {
 #[test]
 fn opencode() {
     check(
-        Client::OpenCode,
+        ConfigOwner::OpenCode,
         r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
   "a": {"type": "local", "command": ["bun", "x", "y"], "environment": {"T": "{env:TOKEN}", "S": "{file:~/.secret}", "N": "{env:NO}"}, "enabled": true, "timeout": 5000},
   "b": {"type": "remote", "url": "https://h/mcp", "headers": {"A": "Bearer {file:~/.secret}"}, "oauth": false},
@@ -273,7 +277,7 @@ fn opencode() {
 #[test]
 fn cline() {
     check(
-        Client::Cline,
+        ConfigOwner::Cline,
         r#"{"mcpServers": {
   "a": {"command": "x", "disabled": false, "autoApprove": ["get"], "timeout": 60, "env": {"T": "${env:TOKEN}"}},
   "b": {"url": "https://h/sse"},
@@ -292,7 +296,7 @@ fn cline() {
 #[test]
 fn goose() {
     check(
-        Client::Goose,
+        ConfigOwner::Goose,
         "
 GOOSE_PROVIDER: openai
 extensions:
@@ -336,14 +340,19 @@ extensions:
 
 #[test]
 fn the_shared_folder() {
-    check(Client::Shared, r#"{"mcpServers": {"a": {"command": "x"}}}"#, &["a@1: x"], &[]);
-    check(Client::Shared, r#"{"command": "x", "args": ["${TOKEN}"]}"#, &["lone@1: x t0p"], &[]);
-    check(Client::Shared, "{}", &[], &[]);
+    check(ConfigOwner::Shared, r#"{"mcpServers": {"a": {"command": "x"}}}"#, &["a@1: x"], &[]);
+    check(
+        ConfigOwner::Shared,
+        r#"{"command": "x", "args": ["${TOKEN}"]}"#,
+        &["lone@1: x t0p"],
+        &[],
+    );
+    check(ConfigOwner::Shared, "{}", &[], &[]);
 }
 
 #[test]
 fn a_file_named_by_the_user_must_have_servers() {
-    let named = |text: &str| read(Client::Named, Reach::Named, text);
+    let named = |text: &str| read(ConfigOwner::Named, ConfigScope::Named, text);
     check_parsed(
         &named(r#"{"mcpServers": {"a": {"url": "http://h"}}}"#),
         &["a@1: Http http://h/"],

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn own(text: &str) -> Parsed {
-    read(Client::Own, Reach::Own, text)
+fn own(text: &str) -> ParsedConfig {
+    read(ConfigOwner::Codexec, ConfigScope::Own, text)
 }
 
 #[test]
@@ -40,8 +40,8 @@ url = "https://h/sse"
 #[test]
 fn options_apply_to_servers_of_other_files() {
     let others = read(
-        Client::Codex,
-        Reach::User,
+        ConfigOwner::Codex,
+        ConfigScope::User,
         "[mcp_servers.a]\ncommand = \"x\"\nenabled_tools = [\"a\"]\ndisabled_tools = [\"b\"]\n\
          [mcp_servers.b]\ncommand = \"x\"\n[mcp_servers.c]\ncommand = \"x\"\nenabled = false\n",
     );
@@ -49,7 +49,7 @@ fn options_apply_to_servers_of_other_files() {
          startup-timeout-ms = 5\ntimeout-ms = 6\nmax-concurrency = 7\ntrust = 'ask'\n\
          [servers.b]\nenabled = false\n[servers.c]\nenabled = true\n[servers.nobody]\ntrust = 'auto'\n");
     check_parsed(
-        &merge(vec![others, own]),
+        &merge_configs(vec![others, own]),
         &[
             "a@1: x only [\"get_*\"] not [\"b\", \"get_x\"] start 5ms call 6ms x7 ask",
             "b@5: x OFF it is disabled in /home/me/.codexec/config.toml:8",
@@ -79,10 +79,10 @@ fn cfg_4_an_invalid_entry_disables_its_server() {
         ("max-concurrency = 1001", "`max-concurrency` must be 1 to 1000".into()),
         ("trust = 'yes'", "`trust` must be \"auto\", \"ask\" or \"manual\"".into()),
     ] {
-        let other = program("a", "x", Client::Cursor, None);
+        let other = program("a", "x", ConfigOwner::Cursor, None);
         let own = own(&format!("[servers.a]\n{line}"));
         check_parsed(
-            &merge(vec![other, own]),
+            &merge_configs(vec![other, own]),
             &["a@1: x OFF it is disabled in /home/me/.codexec/config.toml:1"],
             &[&format!("2: server \"a\": {why}")],
         );

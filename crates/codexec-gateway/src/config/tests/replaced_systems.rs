@@ -31,25 +31,25 @@ const UNSET: &str = "6: (server \"fs\": ${env:NO} is not set; set it where codex
 
 #[test]
 fn mcpproxy_has_a_list() {
-    check(Client::Mcpproxy, PROXY, &SERVERS, &[UNSET]);
+    check(ConfigOwner::Mcpproxy, PROXY, &SERVERS, &[UNSET]);
 }
 
 /// MCPProxy's format is detected in a file named with `--mcp-config`.
 #[test]
 fn a_list_in_a_named_file_is_mcpproxys() {
-    check_parsed(&read(Client::Named, Reach::Named, PROXY), &SERVERS, &[UNSET]);
+    check_parsed(&read(ConfigOwner::Named, ConfigScope::Named, PROXY), &SERVERS, &[UNSET]);
 }
 
 #[test]
 fn a_list_is_invalid_for_other_clients() {
     let text = r#"{"mcpServers": [{"name": "a", "command": "x"}]}"#;
-    check(Client::Cursor, text, &[], &["1: `mcpServers` is not an object"]);
+    check(ConfigOwner::Cursor, text, &[], &["1: `mcpServers` is not an object"]);
 }
 
 #[test]
 fn invalid_entries_of_mcpproxy() {
     check(
-        Client::Mcpproxy,
+        ConfigOwner::Mcpproxy,
         r#"{"mcpServers": [
 {"command": "x"},
 7,
@@ -86,12 +86,17 @@ fn invalid_entries_of_mcpproxy() {
 fn a_list_has_a_bound() {
     let entry = r#"{"name": "a", "command": "x"}"#;
     let many = vec![entry; 1_002].join(",");
-    let parsed = read(Client::Mcpproxy, Reach::User, &format!("{{\"mcpServers\": [{many}]}}"));
+    let parsed =
+        read(ConfigOwner::Mcpproxy, ConfigScope::User, &format!("{{\"mcpServers\": [{many}]}}"));
     assert_eq!(parsed.servers.len(), 1_000);
     let problems: Vec<&str> = parsed.problems.iter().map(|p| p.what.as_str()).collect();
     assert_eq!(problems, ["2 more servers are ignored; at most 1000 are read from one file"]);
     let nameless = vec!["{}"; 5_000].join(",");
-    let parsed = read(Client::Mcpproxy, Reach::User, &format!("{{\"mcpServers\": [{nameless}]}}"));
+    let parsed = read(
+        ConfigOwner::Mcpproxy,
+        ConfigScope::User,
+        &format!("{{\"mcpServers\": [{nameless}]}}"),
+    );
     assert_eq!((parsed.servers.len(), parsed.problems.len()), (0, 101));
 }
 
@@ -100,17 +105,17 @@ fn a_list_has_a_bound() {
 fn a_named_file_may_be_toml() {
     let text = "[mcp_servers.a]\ncommand = 'x'\nargs = ['${TOKEN}']\n";
     for text in [text.to_owned(), text.replace("mcp_servers", "mcpServers")] {
-        let (path, approvals) = (Path::new("/f.TOML"), Approvals::default());
-        let world = World {
+        let (path, approvals) = (Path::new("/f.TOML"), ClaudeApprovals::default());
+        let world = ConfigEnv {
             home: None,
             here: None,
             variable: &variable,
             text_of: &text_of,
             is_own_program: &|_| false,
         };
-        let (client, reach) = (Client::Named, Reach::Named);
+        let (client, reach) = (ConfigOwner::Named, ConfigScope::Named);
         let project_servers = ProjectServers::Ask;
-        let scope = Scope {
+        let scope = ConfigSource {
             source: path,
             client,
             reach,
@@ -119,55 +124,59 @@ fn a_named_file_may_be_toml() {
             is_guest_writable: false,
             world,
         };
-        check_parsed(&parse(&Document::at(path, &text, client), &scope), &["a@1: x t0p"], &[]);
+        check_parsed(
+            &parse_config(&ConfigDocument::from_file(path, &text, client), &scope),
+            &["a@1: x t0p"],
+            &[],
+        );
     }
 }
 
 #[test]
 fn their_files_are_in_the_documented_locations() {
-    let whereabouts = Whereabouts {
+    let whereabouts = LocationEnv {
         home: Some(Path::new("/home/me")),
         here: Some(Path::new("/work/app")),
         variable: &|_| None,
     };
-    let found = |clients: &[Client]| -> Vec<String> {
-        let format = |place: &Place| format!("{:?} {}", place.holds, place.path.display());
-        places(clients, &whereabouts).iter().map(format).collect()
+    let found = |clients: &[ConfigOwner]| -> Vec<String> {
+        let format = |place: &ConfigLocation| format!("{:?} {}", place.holds, place.path.display());
+        find_config_locations(clients, &whereabouts).iter().map(format).collect()
     };
-    assert_eq!(found(&[Client::Mcpproxy]), ["File /home/me/.mcpproxy/mcp_config.json"]);
-    assert_eq!(found(&[Client::CodeExecutionMode]), ["Files /home/me/MCPs"]);
+    assert_eq!(found(&[ConfigOwner::Mcpproxy]), ["File /home/me/.mcpproxy/mcp_config.json"]);
+    assert_eq!(found(&[ConfigOwner::CodeExecutionMode]), ["Files /home/me/MCPs"]);
     assert_eq!(
-        found(&[Client::CodeExecutor]),
+        found(&[ConfigOwner::CodeExecutor]),
         [
             "File /home/me/Library/Application Support/Claude/mcp.json",
             "File /home/me/.config/claude-code/mcp.json",
         ]
     );
     // They are searched only on request, and then come last, so they win.
-    assert!(!found(&Client::ALL).iter().any(|line| line.contains("mcpproxy")));
-    let both = found(&[Client::Mcpproxy, Client::ClaudeDesktop]);
+    assert!(!found(&ConfigOwner::ALL).iter().any(|line| line.contains("mcpproxy")));
+    let both = found(&[ConfigOwner::Mcpproxy, ConfigOwner::ClaudeDesktop]);
     assert!(both.last().is_some_and(|line| line.contains("mcpproxy")), "{both:?}");
 }
 
 #[test]
 fn the_systems_are_recognized() {
-    let check = |name: &str, line: &str, expected: Option<Client>| {
+    let check = |name: &str, line: &str, expected: Option<ConfigOwner>| {
         let mut words = line.split(' ').map(str::to_owned);
         let command = words.next().unwrap_or_default();
         let program = StdioConfig { command, args: words.collect(), ..StdioConfig::default() };
         let name = ServerName::new(name).expect("a name");
         let config = ServerConfig::stdio(name, program, PathBuf::new());
-        assert_eq!(replaced(&config), expected, "{line}");
+        assert_eq!(find_replaced_system(&config), expected, "{line}");
     };
-    let (executor, mode) = (Some(Client::CodeExecutor), Some(Client::CodeExecutionMode));
+    let (executor, mode) = (Some(ConfigOwner::CodeExecutor), Some(ConfigOwner::CodeExecutionMode));
     check("a", "npx -y code-executor-mcp@1.0.5", executor);
     check("a", "node /opt/node_modules/code-executor-mcp/dist/index.js", executor);
     check("a", "docker run -i --rm someone/code-executor-mcp:1.0.0", executor);
     check("code-executor", "x", executor);
     check("a", "uvx --from git+https://h/o/mcp-server-code-execution-mode run", mode);
     check("a", "python3 -m mcp_server_code_execution_mode", mode);
-    check("a", "/usr/local/bin/mcpproxy serve", Some(Client::Mcpproxy));
-    check("a", "sh -c exec\tmcpproxy", Some(Client::Mcpproxy));
+    check("a", "/usr/local/bin/mcpproxy serve", Some(ConfigOwner::Mcpproxy));
+    check("a", "sh -c exec\tmcpproxy", Some(ConfigOwner::Mcpproxy));
     check("fs", "npx -y server-filesystem a b /home/me/mcpproxy", None);
     check("fs", "fs /home/me/code-executor", None);
     check("fs", "", None);

@@ -3,8 +3,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 use crate::{Warden, keyring::tests::with_keyring};
 
-fn without_keyring() -> Settings {
-    Settings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none())
+fn without_keyring() -> GatewaySettings {
+    GatewaySettings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none())
 }
 
 fn grant() -> TokenGrant {

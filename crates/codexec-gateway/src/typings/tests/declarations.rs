@@ -38,7 +38,10 @@ declare const tools: { \"my-hub\": {
     \"odd-name\"?: null;
   }>;
 } };";
-    assert_eq!(issue().declaration(Voice::TypeScript, "my-hub", "make", "Makes one."), expected);
+    assert_eq!(
+        issue().declaration(TypingsLanguage::TypeScript, "my-hub", "make", "Makes one."),
+        expected
+    );
 }
 
 #[test]
@@ -60,7 +63,10 @@ async def make(
     tree: Node,
 ) -> Result:
     \"\"\"Makes one.\"\"\"";
-    assert_eq!(issue().declaration(Voice::Python, "my-hub", "make", "Makes one."), expected);
+    assert_eq!(
+        issue().declaration(TypingsLanguage::Python, "my-hub", "make", "Makes one."),
+        expected
+    );
 }
 
 #[test]
@@ -72,23 +78,23 @@ mcp my-hub make
   --since <string>; date-time
   --tree <{ value: string; children?: unknown[] }>, required
 returns: { url: string; \"odd-name\"?: null }";
-    assert_eq!(issue().declaration(Voice::Bash, "my-hub", "make", ""), expected);
+    assert_eq!(issue().declaration(TypingsLanguage::Bash, "my-hub", "make", ""), expected);
 }
 
 #[test]
 fn a_tool_without_schemas() {
     let types = Typings::new(&json!({}), None);
     assert_eq!(
-        types.declaration(Voice::TypeScript, "s", "t", ""),
+        types.declaration(TypingsLanguage::TypeScript, "s", "t", ""),
         "declare const tools: { s: {\n  t(): Promise<unknown>;\n} };"
     );
     assert_eq!(
-        types.declaration(Voice::Python, "s", "3d", ""),
+        types.declaration(TypingsLanguage::Python, "s", "3d", ""),
         "# await tools.s[\"3d\"](..)\nasync def _3d() -> Any: ..."
     );
     let seen = types.with_observed(&json!({"type": "string"}));
     assert_eq!(
-        seen.declaration(Voice::Python, "s", "t", ""),
+        seen.declaration(TypingsLanguage::Python, "s", "t", ""),
         "# await tools.s.t(..)\nasync def t() -> str: ...  # observed"
     );
 }
@@ -102,7 +108,7 @@ fn a_long_declaration_is_shortened_and_marked() {
         |count| json!({"properties": (0..count).map(field).collect::<serde_json::Map<_, _>>()});
     let written =
         |count, voice| Typings::new(&fields(count), None).declaration(voice, "s", "t", "");
-    for voice in [Voice::TypeScript, Voice::Python] {
+    for voice in [TypingsLanguage::TypeScript, TypingsLanguage::Python] {
         let few = written(10, voice);
         assert!(few.contains(&"x".repeat(200)) && !few.contains("shortened"), "{few}");
         // Comments are dropped first, without a mark.

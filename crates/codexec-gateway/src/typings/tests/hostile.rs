@@ -7,7 +7,7 @@ use super::*;
 fn write_all(input: &Value) -> Vec<String> {
     let types = Typings::new(input, Some(input));
     let mut texts = Vec::new();
-    for voice in [Voice::TypeScript, Voice::Python, Voice::Bash] {
+    for voice in [TypingsLanguage::TypeScript, TypingsLanguage::Python, TypingsLanguage::Bash] {
         let line = types.signature(voice, "s", "t");
         assert!(!line.contains('\n'), "{line}");
         texts.push(line);

@@ -2,12 +2,12 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{CanShow, Question};
+use crate::{ElicitationSupport, Question};
 
 fn caller() -> (Caller, mpsc::Receiver<Question>) {
     let (sender, questions) = mpsc::channel(1);
-    let can_show = CanShow { forms: true, urls: false };
-    (Caller::default().asked_by(sender, can_show), questions)
+    let can_show = ElicitationSupport { forms: true, urls: false };
+    (Caller::default().with_questions(sender, can_show), questions)
 }
 
 fn name() -> ServerName {
@@ -61,7 +61,7 @@ async fn a_question_is_cancelled_with_its_call() {
         let mut question = questions.recv().await.expect("a question");
         assert!(guard.call.paused.lock().expect("a lock").since.is_some(), "the timeout is paused");
         drop(guard);
-        question.abandoned().await;
+        question.wait_abandoned().await;
     };
     let (answer, ()) = tokio::join!(asked, human);
     assert_eq!(answer, cancel_result());

@@ -7,9 +7,12 @@ use crate::Warden;
 const WAIT: Duration = Duration::from_millis(300);
 
 fn gate(size: usize, queue: usize) -> Gate {
-    let settings =
-        Settings { queue, queue_wait: WAIT, ..Settings::new(Vec::new(), Warden::none()) };
-    let narrow = Narrow { calls_at_once: Some(size), ..Narrow::default() };
+    let settings = GatewaySettings {
+        queue,
+        queue_wait: WAIT,
+        ..GatewaySettings::new(Vec::new(), Warden::none())
+    };
+    let narrow = ServerOptions { calls_at_once: Some(size), ..ServerOptions::default() };
     Gate::new(&settings, &narrow)
 }
 

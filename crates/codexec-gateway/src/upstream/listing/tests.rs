@@ -49,7 +49,8 @@ fn up_4_a_withheld_tool_is_not_mistaken_for_another() {
     let all = listing(&["get-issue", "get.issue", "put", "old-name", "old.name"]);
     let held = [("get-issue", HoldReason::Changed), ("put", HoldReason::New)];
     let held = held.map(|(name, why)| (name.to_owned(), why)).into();
-    let off = Narrow { disabled_tools: vec!["old-*".to_owned()], ..Narrow::default() };
+    let off =
+        ServerOptions { disabled_tools: vec!["old-*".to_owned()], ..ServerOptions::default() };
     let seen = all.visible_to_user(&off, &held);
     let names: Vec<&str> = seen.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["get.issue", "old.name"]);

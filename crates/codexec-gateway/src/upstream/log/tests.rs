@@ -11,10 +11,10 @@ fn log(home: &Path) -> (ServerLog, ServerName) {
 async fn the_last_lines_are_kept_clean_and_private() {
     let home = tempfile::tempdir().expect("a directory");
     let (written, name) = log(home.path());
-    assert_eq!(log_of(home.path(), &name, 9).expect("no log"), "");
+    assert_eq!(read_server_log(home.path(), &name, 9).expect("no log"), "");
     let written = append(Some(written), b"one\n\x1b[31mtwo\xff\n").await;
     append(written, b"three").await.expect("kept");
-    assert_eq!(log_of(home.path(), &name, 2).expect("a log"), "[31mtwo\u{fffd}\nthree\n");
+    assert_eq!(read_server_log(home.path(), &name, 2).expect("a log"), "[31mtwo\u{fffd}\nthree\n");
     let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
     assert_eq!(mode(&log_path(home.path(), &name)), 0o600);
     assert_eq!(mode(&home.path().join("logs/servers")), 0o700);
@@ -34,5 +34,5 @@ async fn the_log_size_is_bounded() {
         .map(|entry| entry.and_then(|entry| entry.metadata()).expect("there").len())
         .sum();
     assert!(kept <= 2 * LOG_BYTES + 1024, "{kept}");
-    assert_eq!(log_of(home.path(), &name, 1).expect("a log").trim(), "2999");
+    assert_eq!(read_server_log(home.path(), &name, 1).expect("a log").trim(), "2999");
 }

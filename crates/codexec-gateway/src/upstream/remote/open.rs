@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{RequestFailures, http::HttpTransport, link::LinkParts, sse::SseTransport};
 use crate::{
-    RemoteConfig, RemoteKind, Settings,
+    GatewaySettings, RemoteConfig, RemoteKind,
     clean::{clean_line, cut},
     oauth::Account,
     upstream::{
@@ -30,7 +30,7 @@ use crate::{
 pub(in crate::upstream) async fn open(
     name: &ServerName,
     remote: &RemoteConfig,
-    settings: &Arc<Settings>,
+    settings: &Arc<GatewaySettings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let closed = CancellationToken::new();
@@ -63,7 +63,7 @@ pub(in crate::upstream) async fn open(
 }
 
 /// Loading certificates takes milliseconds, too long for the event loop.
-async fn build_client(settings: &Arc<Settings>) -> Result<reqwest::Client, UpstreamError> {
+async fn build_client(settings: &Arc<GatewaySettings>) -> Result<reqwest::Client, UpstreamError> {
     let settings = settings.clone();
     let made = tokio::task::spawn_blocking(move || web::build_client(&settings)).await;
     let made = made.map_err(|_| UpstreamError::ShutDown)?;
@@ -106,7 +106,7 @@ async fn shake_hands(
 /// Resolves the user's own headers. Errors name a header, never its value.
 async fn resolve_headers(
     remote: &RemoteConfig,
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> Result<HeaderMap, UpstreamError> {
     let mut headers = HeaderMap::new();
     for (name, secret) in &remote.headers {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    Gateway, Narrow, OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, Settings,
+    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, ServerOptions,
     TransportConfig, Warden,
 };
 
@@ -65,13 +65,13 @@ impl Drop for ScriptedHttpServer {
     }
 }
 
-fn settings(home: Option<&TempDir>) -> Settings {
-    Settings {
+fn settings(home: Option<&TempDir>) -> GatewaySettings {
+    GatewaySettings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(10),
         home: home.map(|home| home.path().to_owned()),
-        ..Settings::new(Vec::new(), Warden::none())
+        ..GatewaySettings::new(Vec::new(), Warden::none())
     }
 }
 
@@ -89,7 +89,7 @@ fn config(remote: RemoteConfig) -> ServerConfig {
         name: ServerName::new("s").expect("a name"),
         transport: TransportConfig::Remote(remote),
         source: PathBuf::new(),
-        narrow: Narrow::default(),
+        narrow: ServerOptions::default(),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Warden;
 /// A home directory with a project that guests may write.
 struct TestHome {
     folder: TempDir,
-    settings: Settings,
+    settings: GatewaySettings,
 }
 
 impl TestHome {
@@ -42,7 +42,7 @@ impl TestHome {
         std::fs::write(home.join("project/data.txt"), "").expect("written");
         symlink(home.join("project/server.js"), home.join("linked.js")).expect("linked");
         let path = format!(".:{0}/project/bin:{0}/bin", home.display());
-        let mut settings = Settings::new(vec![("PATH".to_owned(), path)], Warden::none());
+        let mut settings = GatewaySettings::new(vec![("PATH".to_owned(), path)], Warden::none());
         let files = WorkingDirPolicy {
             allowed: vec![home.join("project")],
             forbidden: Vec::new(),

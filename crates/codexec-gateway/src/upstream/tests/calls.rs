@@ -8,7 +8,7 @@ use super::*;
 use crate::{BreakerState, Caller, OnProgress};
 
 /// Starts a server with this plan and changed settings.
-fn gateway_with(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
+fn gateway_with(plan: &Value, change: impl FnOnce(&mut GatewaySettings)) -> Gateway {
     let mut settings = settings();
     change(&mut settings);
     Gateway::new(vec![server("s", plan)], settings)

@@ -19,8 +19,10 @@ async fn invalid_tools_affect_only_themselves() {
     let tools = gateway.list(&ToolFilter::all()).await;
     let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
     assert_eq!(names, ["echo", "no_schema", "null_schema", "true_schema", "hints", "long"]);
-    let long =
-        gateway.schema("s.long", &ToolFilter::all(), Voice::TypeScript).await.expect("listed");
+    let long = gateway
+        .schema("s.long", &ToolFilter::all(), TypingsLanguage::TypeScript)
+        .await
+        .expect("listed");
     assert!(long.description.expect("has one").len() <= 16 << 10);
     assert_eq!(gateway.health()[0].problems.len(), 5);
     gateway.shutdown().await;

@@ -61,7 +61,7 @@ async fn a_hung_server_delays_discovery_once() {
 #[tokio::test]
 async fn the_environment_has_only_configured_variables() {
     let mut config = server("s", &json!({"tools": ["environment"]}));
-    program(&mut config).env = vec![("TOKEN".to_owned(), Secret::Plain("x".to_owned()))];
+    program(&mut config).env = vec![("TOKEN".to_owned(), SecretSource::Plain("x".to_owned()))];
     let gateway = Gateway::new(vec![config], settings());
     let names = call(&gateway, "environment", json!({})).await;
     assert_eq!(names, Ok(json!(["LANG", "PATH", "TOKEN"])));

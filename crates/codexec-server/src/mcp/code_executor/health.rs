@@ -29,7 +29,7 @@ pub(super) async fn report(
         "connectionPool": {
             "active": sum(|server| server.counts.in_flight),
             "waiting": sum(|server| server.counts.waiting),
-            "max": app.gateway.most_calls(),
+            "max": app.gateway.max_concurrent_calls(),
         },
         "uptime": (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
         "timestamp": format_rfc3339(SystemTime::now()),

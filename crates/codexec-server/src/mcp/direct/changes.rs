@@ -47,7 +47,7 @@ impl ListChanges {
         ListChanges {
             app: Arc::clone(app),
             known_list: known_list.clone(),
-            changes: app.gateway.changes(),
+            changes: app.gateway.subscribe_changes(),
         }
     }
 
@@ -55,7 +55,7 @@ impl ListChanges {
     /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let tools = self.app.gateway.direct_tools(&self.app.in_force.policy().tools).await;
+            let tools = self.app.gateway.list_direct_tools(&self.app.in_force.policy().tools).await;
             if self.known_list.needs_notification(hash_tools(&tools)) {
                 return true;
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_gateway::{CanShow, Question};
+use codexec_gateway::{ElicitationSupport, Question};
 use rmcp::RoleServer;
 use rmcp::model::{CustomRequest, ServerRequest};
 use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(660);
 
 /// Returns what the client can show; `None` if it does not support elicitation.
-pub(super) fn can_show(context: &RequestContext<RoleServer>) -> Option<CanShow> {
+pub(super) fn can_show(context: &RequestContext<RoleServer>) -> Option<ElicitationSupport> {
     let elicitation = context.client_capabilities()?.elicitation?;
     // Without either field, elicitation means forms: that was the only mode of earlier versions.
     let forms = elicitation.form.is_some() || elicitation.url.is_none();
-    Some(CanShow { forms, urls: elicitation.url.is_some() })
+    Some(ElicitationSupport { forms, urls: elicitation.url.is_some() })
 }
 
 /// Asks with a request of codexec's own, as for clients with a handshake.
@@ -28,7 +28,7 @@ pub(super) async fn ask(peer: Peer<RoleServer>, mut question: Question) {
     let Ok(mut handle) = sent else { return question.answer(json!({ "action": "decline" })) };
     let answer = tokio::select! {
         answer = &mut handle.rx => answer,
-        () = question.abandoned() => {
+        () = question.wait_abandoned() => {
             // If this fails, the client has disconnected.
             let _ = handle.cancel(Some("the server no longer waits".to_owned())).await;
             return;

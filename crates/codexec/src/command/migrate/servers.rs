@@ -1,7 +1,8 @@
 //! Formats a seed's servers as tables of `config.toml`.
 
 use codexec_gateway::{
-    Found, Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, StdioConfig, TransportConfig,
+    DiscoveredServer, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerOptions,
+    StdioConfig, TransportConfig,
 };
 use toml::{Table, Value};
 
@@ -9,7 +10,7 @@ use toml::{Table, Value};
 const REFERENCE_PREFIXES: [&str; 3] = ["env:", "file:", "keyring:"];
 
 /// Returns the table, and notes about values that are left out.
-pub(super) fn server_table(found: &Found) -> (Table, Vec<String>) {
+pub(super) fn server_table(found: &DiscoveredServer) -> (Table, Vec<String>) {
     let mut table = Table::new();
     let mut notes = Vec::new();
     match &found.config.transport {
@@ -61,7 +62,7 @@ fn add_remote(remote: &RemoteConfig, table: &mut Table, notes: &mut Vec<String>)
     }
 }
 
-fn add_narrowing(narrow: &Narrow, table: &mut Table) {
+fn add_narrowing(narrow: &ServerOptions, table: &mut Table) {
     if let Some(tools) = &narrow.enabled_tools {
         table.insert("enabled-tools".to_owned(), texts(tools));
     }
@@ -83,7 +84,12 @@ fn add_narrowing(narrow: &Narrow, table: &mut Table) {
     }
 }
 
-fn add_pairs(key: &str, pairs: &[(String, Secret)], table: &mut Table, notes: &mut Vec<String>) {
+fn add_pairs(
+    key: &str,
+    pairs: &[(String, SecretSource)],
+    table: &mut Table,
+    notes: &mut Vec<String>,
+) {
     let mut inner = Table::new();
     for (name, secret) in pairs {
         add_secret(name, secret, &mut inner, notes);
@@ -93,14 +99,14 @@ fn add_pairs(key: &str, pairs: &[(String, Secret)], table: &mut Table, notes: &m
     }
 }
 
-fn add_secret(name: &str, secret: &Secret, table: &mut Table, notes: &mut Vec<String>) {
+fn add_secret(name: &str, secret: &SecretSource, table: &mut Table, notes: &mut Vec<String>) {
     let text = match secret {
-        Secret::Plain(text) => text.clone(),
-        Secret::Variable(variable) => format!("${{{variable}}}"),
-        Secret::File(path) => format!("file:{}", path.display()),
-        Secret::Keyring(entry) => format!("keyring:{entry}"),
+        SecretSource::Plain(text) => text.clone(),
+        SecretSource::Variable(variable) => format!("${{{variable}}}"),
+        SecretSource::File(path) => format!("file:{}", path.display()),
+        SecretSource::Keyring(entry) => format!("keyring:{entry}"),
     };
-    let is_plain = matches!(secret, Secret::Plain(_));
+    let is_plain = matches!(secret, SecretSource::Plain(_));
     if is_plain && REFERENCE_PREFIXES.iter().any(|start| text.starts_with(start)) {
         notes.push(format!(
             "{name} is left out: in config.toml, env:, file: and keyring: refer to a value \

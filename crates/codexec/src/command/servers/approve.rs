@@ -5,7 +5,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::{Found, Line, Sign, Waiting};
+use codexec_gateway::{DiffLine, DiffSign, DiscoveredServer, PendingApproval};
 use codexec_types::ServerName;
 
 use crate::cli::servers::ApproveArgs;
@@ -19,7 +19,7 @@ pub(super) async fn run(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<Exi
 
 async fn execute(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.name else { return review_all(parts, args).await };
-    let waiting: Vec<&Found> =
+    let waiting: Vec<&DiscoveredServer> =
         waiting_servers(parts).filter(|found| found.config.name.as_str() == name).collect();
     if !waiting.is_empty() {
         if !args.tool.is_empty() {
@@ -33,7 +33,7 @@ async fn execute(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCode> 
         let names: Vec<&str> = all.map(ServerName::as_str).collect();
         bail!("no server {name:?}; the servers are {}", names.join(", "));
     };
-    let waiting = select_tools(parts.gateway.waiting_now(server).await?, &args.tool)?;
+    let waiting = select_tools(parts.gateway.fetch_pending_approvals(server).await?, &args.tool)?;
     review_tools(parts, args, server, &waiting).await
 }
 
@@ -42,11 +42,11 @@ async fn review_all(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCod
     if !args.tool.is_empty() {
         bail!("--tool needs the name of its server");
     }
-    let waiting: Vec<&Found> = waiting_servers(parts).collect();
+    let waiting: Vec<&DiscoveredServer> = waiting_servers(parts).collect();
     let mut is_any = !waiting.is_empty();
     let mut is_done = review_servers(parts, args, &waiting)? == ExitCode::SUCCESS;
     for server in parts.gateway.server_names() {
-        let waiting = parts.gateway.waiting(&server);
+        let waiting = parts.gateway.pending_approvals(&server);
         if !waiting.is_empty() {
             is_any = true;
             is_done &= review_tools(parts, args, &server, &waiting).await? == ExitCode::SUCCESS;
@@ -64,7 +64,7 @@ async fn review_all(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCod
 }
 
 /// Returns the servers that wait for approval.
-fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &Found> {
+fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &DiscoveredServer> {
     parts.named_servers.waiting.iter().filter(|found| found.off.is_none())
 }
 
@@ -72,7 +72,7 @@ fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &Found> {
 fn review_servers(
     parts: &Parts,
     args: &ApproveArgs,
-    waiting: &[&Found],
+    waiting: &[&DiscoveredServer],
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     let mut is_done = true;
@@ -81,7 +81,7 @@ fn review_servers(
         let (name, file) = (&found.config.name, found.config.source.display());
         let what = if pending.is_change() { "has changed" } else { "is new" };
         writeln!(out, "server {name}: its entry in {file}:{} {what}\n", found.line)?;
-        show_lines(&pending.difference())?;
+        show_lines(&pending.diff_lines())?;
         if !args.yes && !confirm(&format!("Let codexec start {name} with this entry?"))? {
             is_done = false;
             continue;
@@ -94,14 +94,17 @@ fn review_servers(
 }
 
 /// Returns the waiting tools that the user named, or all.
-fn select_tools(waiting: Vec<Waiting>, tools: &[String]) -> anyhow::Result<Vec<Waiting>> {
+fn select_tools(
+    waiting: Vec<PendingApproval>,
+    tools: &[String],
+) -> anyhow::Result<Vec<PendingApproval>> {
     for tool in tools {
         if waiting.iter().all(|one| one.tool != *tool) {
-            let names: Vec<String> = waiting.iter().map(Waiting::shown_name).collect();
+            let names: Vec<String> = waiting.iter().map(PendingApproval::escaped_name).collect();
             bail!("no tool {tool:?} waits for approval; those that wait: {}", names.join(", "));
         }
     }
-    let is_chosen = |one: &Waiting| tools.is_empty() || tools.contains(&one.tool);
+    let is_chosen = |one: &PendingApproval| tools.is_empty() || tools.contains(&one.tool);
     Ok(waiting.into_iter().filter(is_chosen).collect())
 }
 
@@ -109,7 +112,7 @@ async fn review_tools(
     parts: &Parts,
     args: &ApproveArgs,
     server: &ServerName,
-    waiting: &[Waiting],
+    waiting: &[PendingApproval],
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     let question = if waiting.is_empty() {
@@ -139,29 +142,29 @@ fn count_text(tools: usize) -> String {
 }
 
 /// Shows the whole difference: the user approves only what is shown.
-fn show_tool(one: &Waiting) -> std::io::Result<()> {
+fn show_tool(one: &PendingApproval) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     let what = if one.before.is_some() { "has changed" } else { "is new" };
-    writeln!(out, "\n  {} {what}", one.shown_name())?;
-    if one.is_foreign() {
+    writeln!(out, "\n  {} {what}", one.escaped_name())?;
+    if one.has_non_ascii_name() {
         writeln!(out, "    ! its name has non-ASCII letters; it may look like another name")?;
     }
     if one.after.is_none() {
         writeln!(out, "    ! its definition is too long to be stored, and cannot be shown")?;
         return Ok(());
     }
-    show_lines(&one.difference())
+    show_lines(&one.diff_lines())
 }
 
-fn show_lines(lines: &[Line]) -> std::io::Result<()> {
+fn show_lines(lines: &[DiffLine]) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     if lines.iter().any(|line| line.has_hidden) {
         writeln!(out, "    ! contains invisible characters, shown as \\u{{..}}")?;
     }
     for line in lines {
         let sign = match line.sign {
-            Sign::Added => '+',
-            Sign::Removed => '-',
+            DiffSign::Added => '+',
+            DiffSign::Removed => '-',
         };
         writeln!(out, "    {sign} {}", line.text)?;
     }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::Found;
+use codexec_gateway::DiscoveredServer;
 use codexec_types::{ServerName, find_nearest_names};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
@@ -71,7 +71,7 @@ pub(super) fn enable(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode>
     let word = if file.defines(&name) { None } else { Some(true) };
     file.set_enabled(&name, word)?;
     file.write()?;
-    let is_named = |found: &Found| found.config.name == name;
+    let is_named = |found: &DiscoveredServer| found.config.name == name;
     if parts.named_servers.waiting.iter().any(is_named)
         && !parts.named_servers.servers.iter().any(is_named)
     {

@@ -3,7 +3,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use codexec_gateway::{Effect, Found, PendingEntry, RemoteKind, ServerHealth, TransportConfig};
+use codexec_gateway::{
+    DiscoveredServer, PendingEntry, ProblemEffect, RemoteKind, ServerHealth, TransportConfig,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -33,7 +35,7 @@ pub(super) async fn run(parts: &Parts, args: &ListArgs) -> anyhow::Result<ExitCo
     let health = if args.no_check {
         None
     } else {
-        parts.gateway.settle(PATIENCE).await;
+        parts.gateway.start_all(PATIENCE).await;
         Some(parts.gateway.health())
     };
     let rows = rows(parts, health.as_deref());
@@ -49,14 +51,16 @@ fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
     let found = &parts.named_servers;
     let all = found.servers.iter().chain(&found.waiting);
     let mut rows: Vec<Row> = all.map(|server| row(server, health)).collect();
-    for (name, why) in parts.gateway.refusals() {
+    for (name, why) in parts.gateway.list_start_refusals() {
         let used = rows.iter_mut().find(|row| row.name == name.as_str() && row.state == UNCHECKED);
         if let Some(row) = used {
             (row.state, row.about) = ("refused", Some(why));
         }
     }
     for problem in &found.problems {
-        let (Effect::LeftOut, Some(name)) = (problem.effect, &problem.server) else { continue };
+        let (ProblemEffect::LeftOut, Some(name)) = (problem.effect, &problem.server) else {
+            continue;
+        };
         if rows.iter().any(|row| row.name == *name) {
             continue;
         }
@@ -74,7 +78,7 @@ fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
     rows
 }
 
-fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
+fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> Row {
     let name = found.config.name.to_string();
     let health = health.filter(|_| found.pending.is_none());
     let health = health.and_then(|all| all.iter().find(|health| health.name == name));
@@ -127,14 +131,14 @@ pub(crate) fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
 }
 
 fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
-    let problem = |problem: &codexec_gateway::Problem| {
+    let problem = |problem: &codexec_gateway::ConfigProblem| {
         json!({
             "file": problem.file,
             "line": problem.line,
             "client": problem.client.name(),
             "server": problem.server,
             "what": problem.what,
-            "is_left_out": problem.effect == Effect::LeftOut,
+            "is_left_out": problem.effect == ProblemEffect::LeftOut,
         })
     };
     let problems: Vec<_> = parts.named_servers.problems.iter().map(problem).collect();

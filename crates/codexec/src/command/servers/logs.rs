@@ -2,7 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_gateway::{TransportConfig, log_of};
+use codexec_gateway::{TransportConfig, read_server_log};
 
 use super::edit::resolve_server;
 use crate::cli::servers::LogsArgs;
@@ -10,7 +10,7 @@ use crate::parts::Parts;
 
 pub(super) fn run(parts: &Parts, args: &LogsArgs) -> anyhow::Result<ExitCode> {
     let name = resolve_server(parts, &args.name)?;
-    let log = log_of(&parts.home, &name, args.lines);
+    let log = read_server_log(&parts.home, &name, args.lines);
     let log = log.with_context(|| format!("cannot read the log of {name}"))?;
     if log.is_empty() {
         let found = parts.named_servers.servers.iter().find(|found| found.config.name == name);

@@ -12,7 +12,7 @@ const CHARACTERS_PER_TOKEN: usize = 4;
 const BAR: usize = 30;
 
 pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
-    let costs = parts.gateway.costs(&parts.config.policy.tools).await;
+    let costs = parts.gateway.measure_costs(&parts.config.policy.tools).await;
     let tools: usize = costs.iter().map(|cost| cost.tools).sum();
     let all = count_tokens(costs.iter().map(|cost| cost.characters).sum());
     let (own_tools, own_characters) = codexec_server::mcp::measure_tool_list();

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_gateway::{Client, Document, read_text};
+use codexec_gateway::{ConfigDocument, ConfigOwner, read_text};
 use codexec_server::Toolset;
 use serde_json::Value as Json;
 
@@ -87,13 +87,13 @@ fn read_project_file(host: &HostEnvironment, known: &[SettingsFile]) -> Option<S
 
 fn read(path: &Path) -> Result<Option<SettingsFile>, SettingsFileError> {
     let bad = |what: String| SettingsFileError { path: path.to_owned(), what };
-    let client = Client::Mcpproxy;
-    let text = match read_text(path, Document::max_bytes(client, path)) {
+    let client = ConfigOwner::Mcpproxy;
+    let text = match read_text(path, ConfigDocument::max_bytes(client, path)) {
         Ok(text) => text,
         Err(error) if is_absent(&error) => return Ok(None),
         Err(error) => return Err(bad(format!("it cannot be read: {error}"))),
     };
-    let value = Document::new(&text, client).into_json().map_err(bad)?;
+    let value = ConfigDocument::new(&text, client).into_json().map_err(bad)?;
     if !value.is_object() {
         let what = "not a JSON object; write the settings in { }".to_owned();
         return Err(SettingsFileError { path: path.to_owned(), what });

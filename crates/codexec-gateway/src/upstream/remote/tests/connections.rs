@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Secret, ServerState};
+use crate::{SecretSource, ServerState};
 
 #[tokio::test]
 async fn both_protocol_eras_work() {
@@ -43,7 +43,8 @@ async fn rem_2_the_sse_endpoint_stays_within_the_origin() {
 #[tokio::test]
 async fn rem_2_redirects_stay_within_the_origin() {
     let other = ScriptedHttpServer::start(&json!({}));
-    let secret = vec![("Authorization".to_owned(), Secret::Plain("Bearer hunter2".to_owned()))];
+    let secret =
+        vec![("Authorization".to_owned(), SecretSource::Plain("Bearer hunter2".to_owned()))];
     // During the handshake, and during a call.
     for plan in [json!({"redirect": other.url()}), json!({"elsewhere": other.url()})] {
         let server = ScriptedHttpServer::start(&plan);
@@ -155,14 +156,14 @@ async fn headers_resolve_their_secrets() {
     std::fs::write(&path, "hunter2\n").expect("written");
     let server = ScriptedHttpServer::start(&json!({}));
     let headers = vec![
-        ("X-Api-Key".to_owned(), Secret::File(path)),
-        ("X-Plain".to_owned(), Secret::Plain("a".to_owned())),
+        ("X-Api-Key".to_owned(), SecretSource::File(path)),
+        ("X-Plain".to_owned(), SecretSource::Plain("a".to_owned())),
     ];
     let with_headers = gateway(RemoteConfig { headers, ..remote(&server.url()) });
     let seen = call(&with_headers, "headers").await.expect("an answer");
     assert_eq!((&seen["x-api-key"], &seen["x-plain"]), (&json!("hunter2"), &json!("a")));
 
-    let headers = vec![("X-Api-Key".to_owned(), Secret::Plain("hunter2\r\nX: 1".to_owned()))];
+    let headers = vec![("X-Api-Key".to_owned(), SecretSource::Plain("hunter2\r\nX: 1".to_owned()))];
     let bad = gateway(RemoteConfig { headers, ..remote(&server.url()) });
     let error = call(&bad, "headers").await.expect_err("not sent");
     let expected = "server \"s\": it did not start: `headers.X-Api-Key`: its value is not \
@@ -173,7 +174,8 @@ async fn headers_resolve_their_secrets() {
 #[tokio::test]
 async fn a_rejected_authorization_header_is_named() {
     let server = ScriptedHttpServer::start(&json!({"tokens": ["right"]}));
-    let headers = vec![("Authorization".to_owned(), Secret::Plain("Bearer wrong".to_owned()))];
+    let headers =
+        vec![("Authorization".to_owned(), SecretSource::Plain("Bearer wrong".to_owned()))];
     let gateway = gateway(RemoteConfig { headers, ..remote(&server.url()) });
     let error = call(&gateway, "echo").await.expect_err("refused");
     let expected = "it rejects the Authorization header of its entry";

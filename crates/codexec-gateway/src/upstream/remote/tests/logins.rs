@@ -15,7 +15,7 @@ fn browse(address: &url::Url) {
 async fn log_in(
     server: &ScriptedHttpServer,
     home: &TempDir,
-) -> Result<crate::LoggedIn, LoginError> {
+) -> Result<crate::LoginSummary, LoginError> {
     login(&config(remote(&server.url())), &settings(Some(home)), browse).await
 }
 
@@ -136,5 +136,5 @@ async fn login_fails_if_the_server_requires_none() {
     let home = tempfile::tempdir().expect("a directory");
     let server = ScriptedHttpServer::start(&json!({}));
     let error = log_in(&server, &home).await.expect_err("none");
-    assert!(matches!(error, LoginError::NotWanted), "{error}");
+    assert!(matches!(error, LoginError::NotRequired), "{error}");
 }
