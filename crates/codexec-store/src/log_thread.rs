@@ -1,4 +1,4 @@
-//! The thread behind the requests: it writes log files and fills the search index.
+//! The background thread that writes the log files and updates the search index.
 
 use std::{
     io,
@@ -12,174 +12,181 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::{
-    database::Database, error::Cause, index::Index, journal::Journal, late::Late, readers,
+    database::Database, error::Cause, index::SearchIndex, journal::Journal,
+    pending_ends::PendingEnds, readers,
 };
 
-/// How long it lets entries gather, unless somebody waits.
-const GATHER: Duration = Duration::from_millis(50);
+/// How long entries are collected for one write, unless a caller waits.
+const BATCH_DELAY: Duration = Duration::from_millis(50);
 
-/// How long it waits before it tries again what failed.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// After so many ends the index is filled, also when nobody searches.
-const UNREAD: u32 = 256;
+/// After this many ends the index is updated even without a search.
+const UNINDEXED_MAX: u32 = 256;
 
 type Done = oneshot::Sender<Result<(), Cause>>;
 
-/// What is to be done.
+/// The thread's pending work.
 #[derive(Debug, Default)]
-struct Desk {
-    /// How many entries came since the log files were last written.
+struct PendingWork {
+    /// Entries since the last write of the log files.
     entries: u32,
-    unread: u32,
+    /// Entries since the last update of the index.
+    unindexed: u32,
+    /// True if the entries of dead servers are to be written.
     take_over: bool,
-    logs: Vec<Done>,
-    index: Vec<Done>,
-    is_again: bool,
+    /// Callers that wait for the log files.
+    log_waiters: Vec<Done>,
+    /// Callers that wait for the index.
+    index_waiters: Vec<Done>,
+    is_retry: bool,
     is_closed: bool,
 }
 
-/// The thread's other end. It ends when this is dropped, after it has written what it knows.
+/// The handle of the thread. When it is dropped, the thread writes all pending entries and ends.
 #[derive(Debug)]
-pub(crate) struct Clerk(Arc<(Mutex<Desk>, Condvar)>);
+pub(crate) struct LogThread(Arc<(Mutex<PendingWork>, Condvar)>);
 
 #[derive(Debug, thiserror::Error)]
 #[error("the thread that writes log files has ended")]
-struct Gone;
+struct ThreadEnded;
 
-impl Clerk {
+impl LogThread {
     pub(crate) fn start(
         path: Arc<Path>,
         database: Arc<Database>,
         journal: Journal,
-        late: Arc<Late>,
-    ) -> io::Result<Clerk> {
-        let desk: Arc<(Mutex<Desk>, Condvar)> = Arc::default();
-        let clerk = Clerk(Arc::clone(&desk));
-        let index = Index::beside(&path);
-        let work = Work { path, database, journal, late, index, reader: None };
-        let thread = thread::Builder::new().name("codexec-clerk".to_owned());
-        thread.spawn(move || work.run(&desk))?;
-        Ok(clerk)
+        pending_ends: Arc<PendingEnds>,
+    ) -> io::Result<LogThread> {
+        let pending: Arc<(Mutex<PendingWork>, Condvar)> = Arc::default();
+        let handle = LogThread(Arc::clone(&pending));
+        let index = SearchIndex::beside(&path);
+        let writer = LogWriter { path, database, journal, pending_ends, index, reader: None };
+        let thread = thread::Builder::new().name("codexec-journal".to_owned());
+        thread.spawn(move || writer.run(&pending))?;
+        Ok(handle)
     }
 
-    /// There is a new entry for the log files.
-    pub(crate) fn entry(&self) {
-        let mut desk = self.desk();
-        desk.entries += 1;
-        desk.unread += 1;
-        let is_first = desk.entries == 1;
-        drop(desk);
+    /// Announces a new entry for the log files.
+    pub(crate) fn add_entry(&self) {
+        let mut pending = self.pending();
+        pending.entries += 1;
+        pending.unindexed += 1;
+        let is_first = pending.entries == 1;
+        drop(pending);
         if is_first {
             self.0.1.notify_one();
         }
     }
 
-    /// Something could not be written; it is to be tried until it can.
-    pub(crate) fn try_again(&self) {
-        self.desk().is_again = true;
+    /// Retries what could not be written, until it is.
+    pub(crate) fn retry(&self) {
+        self.pending().is_retry = true;
         self.0.1.notify_one();
     }
 
-    /// Servers died; what they left is to be written.
+    /// Writes the entries of dead servers.
     pub(crate) fn take_over(&self) {
-        self.desk().take_over = true;
+        self.pending().take_over = true;
         self.0.1.notify_one();
     }
 
-    /// Until everything so far is in the log files.
-    pub(crate) async fn log(&self) -> Result<(), Cause> {
-        self.wait(|desk, done| desk.logs.push(done)).await
+    /// Waits until all entries so far are in the log files.
+    pub(crate) async fn flush_logs(&self) -> Result<(), Cause> {
+        self.wait(|pending, done| pending.log_waiters.push(done)).await
     }
 
-    /// Until everything so far can be found by its words.
-    pub(crate) async fn index(&self) -> Result<(), Cause> {
-        self.wait(|desk, done| desk.index.push(done)).await
+    /// Waits until all entries so far are in the search index.
+    pub(crate) async fn update_index(&self) -> Result<(), Cause> {
+        self.wait(|pending, done| pending.index_waiters.push(done)).await
     }
 
-    async fn wait(&self, ask: impl FnOnce(&mut Desk, Done)) -> Result<(), Cause> {
+    async fn wait(&self, enqueue: impl FnOnce(&mut PendingWork, Done)) -> Result<(), Cause> {
         let (sender, receiver) = oneshot::channel();
-        ask(&mut self.desk(), sender);
+        enqueue(&mut self.pending(), sender);
         self.0.1.notify_one();
-        receiver.await.unwrap_or_else(|_| Err(Arc::new(Gone)))
+        receiver.await.unwrap_or_else(|_| Err(Arc::new(ThreadEnded)))
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn pending(&self) -> MutexGuard<'_, PendingWork> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Clerk {
+impl Drop for LogThread {
     fn drop(&mut self) {
-        self.desk().is_closed = true;
+        self.pending().is_closed = true;
         self.0.1.notify_one();
     }
 }
 
-impl Desk {
-    fn is_to_log(&self) -> bool {
-        self.entries > 0 || self.take_over || self.is_again || !self.logs.is_empty()
+impl PendingWork {
+    fn needs_logging(&self) -> bool {
+        self.entries > 0 || self.take_over || self.is_retry || !self.log_waiters.is_empty()
     }
 
     fn is_urgent(&self) -> bool {
-        self.is_closed || !self.logs.is_empty() || !self.index.is_empty()
+        self.is_closed || !self.log_waiters.is_empty() || !self.index_waiters.is_empty()
     }
 }
 
-/// What the thread works with.
-struct Work {
+/// The state of the thread.
+struct LogWriter {
     path: Arc<Path>,
     database: Arc<Database>,
     journal: Journal,
-    late: Arc<Late>,
-    index: Index,
+    pending_ends: Arc<PendingEnds>,
+    index: SearchIndex,
     reader: Option<Connection>,
 }
 
-impl Work {
-    fn run(mut self, desk: &(Mutex<Desk>, Condvar)) {
+impl LogWriter {
+    fn run(mut self, pending: &(Mutex<PendingWork>, Condvar)) {
         let mut has_failed = false;
         loop {
-            let todo = next(desk);
-            let logged = if todo.is_to_log() { self.log(todo.take_over) } else { Ok(()) };
-            let is_to_index = !todo.index.is_empty() || todo.unread >= UNREAD;
-            let indexed = if is_to_index { self.index() } else { Ok(()) };
-            for (result, what) in [(&logged, "the log"), (&indexed, "the search index")] {
+            let work = wait_for_work(pending);
+            let logged = if work.needs_logging() { self.log(work.take_over) } else { Ok(()) };
+            let needs_index = !work.index_waiters.is_empty() || work.unindexed >= UNINDEXED_MAX;
+            let indexed = if needs_index { self.index() } else { Ok(()) };
+            for (result, what) in [(&logged, "log files"), (&indexed, "search index")] {
                 if let Err(error) = result
                     && !has_failed
                 {
-                    tracing::warn!(%error, "{what} cannot be written; it is tried again");
+                    tracing::warn!(%error, "cannot write the {what}; retrying");
                 }
             }
             has_failed = logged.is_err() || indexed.is_err();
-            let mut desk = desk.0.lock().unwrap_or_else(PoisonError::into_inner);
-            desk.is_again |= logged.is_err();
-            desk.take_over |= logged.is_err() && todo.take_over;
-            desk.unread += if is_to_index { 0 } else { todo.unread };
-            drop(desk);
-            todo.logs.into_iter().for_each(|done| drop(done.send(logged.clone())));
-            todo.index.into_iter().for_each(|done| drop(done.send(indexed.clone())));
-            if todo.is_closed {
+            let mut pending = pending.0.lock().unwrap_or_else(PoisonError::into_inner);
+            pending.is_retry |= logged.is_err();
+            pending.take_over |= logged.is_err() && work.take_over;
+            pending.unindexed += if needs_index { 0 } else { work.unindexed };
+            drop(pending);
+            work.log_waiters.into_iter().for_each(|done| drop(done.send(logged.clone())));
+            work.index_waiters.into_iter().for_each(|done| drop(done.send(indexed.clone())));
+            if work.is_closed {
                 return;
             }
         }
     }
 
-    /// First what could not be written before, for it has entries in the log files, too.
+    /// Writes pending ends first, because they have entries in the log files, too.
     fn log(&mut self, take_over: bool) -> Result<(), Cause> {
-        let late = self.late.write(&self.database).map_err(cause);
-        let reader = opened(&mut self.reader, &self.path)?;
+        let ends = self.pending_ends.write(&self.database).map_err(cause);
+        let reader = open_reader(&mut self.reader, &self.path)?;
         let written = self.journal.write(reader, &self.database, take_over);
-        late.and(written.map_err(cause))
+        ends.and(written.map_err(cause))
     }
 
     fn index(&mut self) -> Result<(), Cause> {
-        let reader = opened(&mut self.reader, &self.path)?;
+        let reader = open_reader(&mut self.reader, &self.path)?;
         self.index.catch_up(reader).map_err(cause)
     }
 }
 
-fn opened<'a>(reader: &'a mut Option<Connection>, path: &Path) -> Result<&'a Connection, Cause> {
+fn open_reader<'a>(
+    reader: &'a mut Option<Connection>,
+    path: &Path,
+) -> Result<&'a Connection, Cause> {
     let conn = match reader.take() {
         Some(conn) => conn,
         None => readers::open(path).map_err(cause)?,
@@ -191,22 +198,22 @@ fn cause(err: impl std::error::Error + Send + Sync + 'static) -> Cause {
     Arc::new(err)
 }
 
-/// Waits until there is something to do, and a little longer if nobody waits for it.
-fn next(desk: &(Mutex<Desk>, Condvar)) -> Desk {
-    let (state, changed) = desk;
+/// Waits for work, and a little longer for more of it unless a caller waits.
+fn wait_for_work(pending: &(Mutex<PendingWork>, Condvar)) -> PendingWork {
+    let (state, changed) = pending;
     let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_idle = |desk: &mut Desk| {
-        desk.entries == 0 && !desk.take_over && !desk.is_again && !desk.is_urgent()
+    let is_idle = |work: &mut PendingWork| {
+        work.entries == 0 && !work.take_over && !work.is_retry && !work.is_urgent()
     };
-    if state.is_again {
-        let waited = changed.wait_timeout_while(state, AGAIN, |desk| !desk.is_urgent());
+    if state.is_retry {
+        let waited = changed.wait_timeout_while(state, RETRY_DELAY, |work| !work.is_urgent());
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
     } else {
         state = changed.wait_while(state, is_idle).unwrap_or_else(PoisonError::into_inner);
-        let waited = changed.wait_timeout_while(state, GATHER, |desk| !desk.is_urgent());
+        let waited = changed.wait_timeout_while(state, BATCH_DELAY, |work| !work.is_urgent());
         state = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
-    let todo = std::mem::take(&mut *state);
-    state.is_closed = todo.is_closed;
-    todo
+    let work = std::mem::take(&mut *state);
+    state.is_closed = work.is_closed;
+    work
 }
