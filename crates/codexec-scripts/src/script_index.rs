@@ -1,4 +1,4 @@
-//! All scripts, in memory, and the `index.json` that is made from them.
+//! All scripts in memory, and the `index.json` that is generated from them.
 
 use std::{
     collections::BTreeMap,
@@ -11,194 +11,201 @@ use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     ScriptError,
-    dir::Stamp,
-    folder::{Loaded, Root, Stamps, is_temporary},
+    dir::FileStamp,
+    folder::{FileStamps, LibraryDir, LoadedScript, is_temporary},
     meta::Meta,
     name::ScriptName,
-    search::{Fit, Hit, Lexicon, Number, Places},
+    search::{Hit, Lexicon, MatchScore, Number, ScriptWords},
 };
 
 const INDEX: &str = "index.json";
-/// More than 10,000 scripts with long descriptions come to; a larger one is not ours.
+/// More than 10,000 scripts with long descriptions need. A larger file is not ours.
 const MAX_INDEX_BYTES: u64 = 256 << 20;
 const SHOWN_PROBLEMS: usize = 20;
 
 #[derive(Debug)]
-pub(crate) struct Catalogue {
-    /// How many scripts there may be.
-    most: usize,
-    entries: BTreeMap<String, Entry>,
+pub(crate) struct ScriptIndex {
+    max_scripts: usize,
+    entries: BTreeMap<String, ScriptEntry>,
     lexicon: Lexicon,
-    /// Folders that are not listed, with a sentence each.
+    /// Folders that are not listed, each with a sentence that says why.
     problems: BTreeMap<String, String>,
-    /// The folder and the index as they were at the last look.
-    seen: Option<(Stamp, Option<Stamp>)>,
-    looked: Option<Instant>,
+    /// The stamps of the folder and of `index.json` at the last refresh.
+    stamps: Option<(FileStamp, Option<FileStamp>)>,
+    scanned_at: Option<Instant>,
     is_over_full: bool,
-    /// What happened to the index, until somebody was told.
+    /// A note that `index.json` was rebuilt, until it is listed.
     rebuilt: Option<String>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct ScriptEntry {
     pub(crate) meta: Meta,
     number: Number,
-    places: Places,
-    /// The metadata as it stands in the index.
+    words: ScriptWords,
+    /// The script's line of `index.json`.
     line: String,
-    stamps: Stamps,
+    stamps: FileStamps,
     is_settled: bool,
-    /// Of all its files.
+    /// The size of all its files.
     bytes: u64,
 }
 
-/// What a look at the folder has found.
+/// The result of a refresh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Looked {
-    Fine,
-    /// Something must be written, for which the lock is needed.
-    HasWork,
+pub(crate) enum Refreshed {
+    UpToDate,
+    /// Something must be written, which needs the lock.
+    NeedsRepair,
 }
 
-/// What a close look has found.
+/// The result of a scan of all files.
 #[derive(Default)]
-struct Close {
-    /// A killed process was about to write.
+struct ScanResult {
+    /// A killed process has left temporary files.
     has_leftovers: bool,
-    /// Something was edited by hand, or its save was cut short.
+    /// A script was edited by hand, or its save was interrupted.
     is_unsettled: bool,
-    /// Something is not as the index was last seen to say.
-    is_new: bool,
+    /// A script has changed since `index.json` was last compared.
+    has_changed: bool,
 }
 
-/// How `index.json` stands to the folders.
-enum Index {
-    Fits,
-    /// It can be read, and says something else.
+/// The state of `index.json`, compared with the folders.
+enum IndexState {
+    Current,
+    /// Valid, but out of date.
     Stale,
     Missing,
     Broken(String),
 }
 
-impl Catalogue {
-    pub(crate) fn new(most: usize) -> Catalogue {
-        Catalogue {
-            most,
+impl ScriptIndex {
+    pub(crate) fn new(max_scripts: usize) -> ScriptIndex {
+        ScriptIndex {
+            max_scripts,
             entries: BTreeMap::new(),
             lexicon: Lexicon::default(),
             problems: BTreeMap::new(),
-            seen: None,
-            looked: None,
+            stamps: None,
+            scanned_at: None,
             is_over_full: false,
             rebuilt: None,
         }
     }
 
-    /// Learns what has changed. The folder and the index are looked at always, every single file
-    /// only when they have changed or `pause` has passed since the last time.
-    pub(crate) fn look(&mut self, root: &Root, pause: Duration) -> io::Result<Looked> {
-        let seen = self.stamps(root)?;
-        let is_recent = self.looked.is_some_and(|at| at.elapsed() < pause);
-        let could_be_another = seen.0.is_recent() || seen.1.is_some_and(Stamp::is_recent);
-        if is_recent && self.seen == Some(seen) && !could_be_another {
-            return Ok(Looked::Fine);
+    /// Reads what has changed. Always checks the folder and `index.json`, but every single file
+    /// only if those have changed or the last scan is longer than `scan_interval` ago.
+    pub(crate) fn refresh(
+        &mut self,
+        root: &LibraryDir,
+        scan_interval: Duration,
+    ) -> io::Result<Refreshed> {
+        let stamps = self.read_stamps(root)?;
+        let is_recent = self.scanned_at.is_some_and(|at| at.elapsed() < scan_interval);
+        let is_ambiguous = stamps.0.is_recent() || stamps.1.is_some_and(FileStamp::is_recent);
+        if is_recent && self.stamps == Some(stamps) && !is_ambiguous {
+            return Ok(Refreshed::UpToDate);
         }
-        let found = self.look_closely(root)?;
-        let known_index = self.seen.and_then(|(_, index)| index);
-        let is_indexed = (!found.is_new && seen.1.is_some() && seen.1 == known_index)
-            || matches!(self.index(root), Index::Fits);
-        self.seen = Some(seen);
-        match found.has_leftovers || found.is_unsettled || !is_indexed {
-            true => Ok(Looked::HasWork),
-            false => Ok(Looked::Fine),
+        let scan = self.scan(root)?;
+        let last_index = self.stamps.and_then(|(_, index)| index);
+        let is_indexed = (!scan.has_changed && stamps.1.is_some() && stamps.1 == last_index)
+            || matches!(self.check_index(root), IndexState::Current);
+        self.stamps = Some(stamps);
+        match scan.has_leftovers || scan.is_unsettled || !is_indexed {
+            true => Ok(Refreshed::NeedsRepair),
+            false => Ok(Refreshed::UpToDate),
         }
     }
 
-    /// Forgets everything: the folder is not there.
+    /// Removes all entries, because the folder does not exist.
     pub(crate) fn clear(&mut self) {
-        *self = Catalogue::new(self.most);
+        *self = ScriptIndex::new(self.max_scripts);
     }
 
-    /// Learns what others have written, before something is written here. Only under the lock.
-    pub(crate) fn catch_up(&mut self, root: &Root) -> Result<(), ScriptError> {
-        let seen = self.stamps(root).map_err(root.failed("read"))?;
-        if self.seen == Some(seen) { Ok(()) } else { self.mend(root) }
+    /// Reads the changes of other processes before a write. Only under the lock.
+    pub(crate) fn catch_up(&mut self, root: &LibraryDir) -> Result<(), ScriptError> {
+        let stamps = self.read_stamps(root).map_err(root.failed("read"))?;
+        if self.stamps == Some(stamps) { Ok(()) } else { self.repair(root) }
     }
 
-    /// Makes versions of what was edited by hand, removes what a killed process has left, and
-    /// writes the index anew if it must be. Only under the lock.
-    pub(crate) fn mend(&mut self, root: &Root) -> Result<(), ScriptError> {
-        self.look_closely(root).map_err(root.failed("read"))?;
+    /// Makes versions of manual edits, removes temporary files of killed processes, and rewrites
+    /// `index.json` if needed. Only under the lock.
+    pub(crate) fn repair(&mut self, root: &LibraryDir) -> Result<(), ScriptError> {
+        self.scan(root).map_err(root.failed("read"))?;
         for name in root.dir.names().map_err(root.failed("read"))? {
             if is_temporary(&name)
                 && let Err(err) = root.dir.remove_tree(&name)
             {
-                tracing::warn!(error = %err, name, "what a save has left cannot be removed");
+                tracing::warn!(error = %err, name, "cannot remove a temporary file of a save");
             }
         }
-        for slug in self.unsettled() {
-            match root.settled(&slug) {
-                Ok(_) => self.read_again(root, &slug),
-                Err(err) => tracing::warn!(error = %err, "an edit makes no version yet"),
+        for slug in self.list_unsettled() {
+            match root.load_settled(&slug) {
+                Ok(_) => self.reload(root, &slug),
+                Err(err) => tracing::warn!(error = %err, "cannot make a version of an edit yet"),
             }
         }
-        let why = match self.index(root) {
-            Index::Fits => None,
-            Index::Stale => Some(None),
-            Index::Missing => Some(Some("was missing".to_owned())),
-            Index::Broken(problem) => Some(Some(format!("was broken ({problem})"))),
+        let reason = match self.check_index(root) {
+            IndexState::Current => None,
+            IndexState::Stale => Some(None),
+            IndexState::Missing => Some(Some("was missing".to_owned())),
+            IndexState::Broken(problem) => Some(Some(format!("was broken ({problem})"))),
         };
-        if let Some(why) = why {
+        if let Some(reason) = reason {
             self.write_index(root).map_err(root.failed("written"))?;
-            if let Some(why) = why {
-                tracing::warn!(why, "index.json of the scripts was rebuilt from the folders");
-                self.rebuilt = Some(format!("index.json {why}; it was rebuilt from the folders"));
+            if let Some(reason) = reason {
+                tracing::warn!(reason, "index.json of the scripts was rebuilt from the folders");
+                self.rebuilt =
+                    Some(format!("index.json {reason}; it was rebuilt from the folders"));
             }
         }
-        self.seen = self.stamps(root).ok();
+        self.stamps = self.read_stamps(root).ok();
         Ok(())
     }
 
-    /// After a script was written or deleted. Only under the lock.
-    pub(crate) fn changed(&mut self, root: &Root, slug: &str) {
-        self.read_again(root, slug);
-        // The index can be made anew at any time; what was saved is saved.
+    /// Reloads a script that was written or deleted, and writes `index.json`. Only under the lock.
+    pub(crate) fn update(&mut self, root: &LibraryDir, slug: &str) {
+        self.reload(root, slug);
+        // Not an error: the script is saved, and `index.json` can be rebuilt at any time.
         if let Err(err) = self.write_index(root) {
             tracing::warn!(error = %err, "index.json of the scripts cannot be written");
         }
-        self.seen = self.stamps(root).ok();
+        self.stamps = self.read_stamps(root).ok();
     }
 
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &ScriptEntry> {
         self.entries.values()
     }
 
-    /// Best first; those that fit alike stand in the order of their names. A request without a
-    /// word in it finds everything.
+    /// Returns the best matches first, equal ones ordered by name. A query without words matches
+    /// everything.
     pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
-        let fits = self.lexicon.fits(query);
-        let mut found: Vec<(Fit, &Entry)> = self
+        let scores = self.lexicon.score(query);
+        let mut matches: Vec<(MatchScore, &ScriptEntry)> = self
             .entries
             .values()
-            .filter_map(|entry| match &fits {
-                Some(fits) => Some((*fits.get(entry.number).filter(|fit| fit.is_any())?, entry)),
-                None => Some((Fit::UNASKED, entry)),
+            .filter_map(|entry| match &scores {
+                Some(scores) => {
+                    let score = scores.get(entry.number).filter(|score| score.is_match())?;
+                    Some((*score, entry))
+                }
+                None => Some((MatchScore::NO_QUERY, entry)),
             })
             .collect();
-        found.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
-        let hit = |(fit, entry): (Fit, &Entry)| Hit {
-            meta: entry.meta.shown(),
-            relevance: fit.relevance,
-            score: fit.score,
+        matches.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
+        let hit = |(score, entry): (MatchScore, &ScriptEntry)| Hit {
+            meta: entry.meta.without_hidden(),
+            relevance: score.relevance,
+            score: score.score,
         };
-        found.into_iter().take(limit).map(hit).collect()
+        matches.into_iter().take(limit).map(hit).collect()
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.entries.len() + self.problems.len() >= self.most
+        self.entries.len() + self.problems.len() >= self.max_scripts
     }
 
-    /// What all scripts hold, with all their versions.
+    /// Returns the size of all scripts with all their versions.
     pub(crate) fn bytes(&self) -> u64 {
         self.entries.values().map(|entry| entry.bytes).sum()
     }
@@ -208,8 +215,8 @@ impl Catalogue {
         nearest(name, names, 3).into_iter().map(str::to_owned).collect()
     }
 
-    /// Sentences for whoever lists the scripts. That the index was rebuilt is told once.
-    pub(crate) fn notes(&mut self) -> Vec<String> {
+    /// Returns notes for a list of the scripts. The note on a rebuilt index is returned once.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
         let mut notes: Vec<String> = self.rebuilt.take().into_iter().collect();
         notes.extend(self.problems.values().take(SHOWN_PROBLEMS).cloned());
         if let Some(more) = self.problems.len().checked_sub(SHOWN_PROBLEMS).filter(|more| *more > 0)
@@ -217,37 +224,38 @@ impl Catalogue {
             notes.push(format!("{more} more folders cannot be used"));
         }
         if self.is_over_full {
-            notes.push(format!("only the first {} scripts are read; delete some", self.most));
+            let max_scripts = self.max_scripts;
+            notes.push(format!("only the first {max_scripts} scripts are read; delete some"));
         }
         notes
     }
 
-    fn stamps(&self, root: &Root) -> io::Result<(Stamp, Option<Stamp>)> {
+    fn read_stamps(&self, root: &LibraryDir) -> io::Result<(FileStamp, Option<FileStamp>)> {
         let folder = root.dir.stamp(".").ok_or(io::ErrorKind::NotFound)?;
         Ok((folder, root.dir.stamp(INDEX)))
     }
 
-    fn look_closely(&mut self, root: &Root) -> io::Result<Close> {
+    fn scan(&mut self, root: &LibraryDir) -> io::Result<ScanResult> {
         let names = root.dir.names()?;
-        let mut found = Close {
+        let mut result = ScanResult {
             has_leftovers: names.iter().any(|name| is_temporary(name)),
-            ..Close::default()
+            ..ScanResult::default()
         };
         let visible = || names.iter().filter(|name| !name.starts_with('.') && *name != INDEX);
         let slugs = || visible().filter(|name| ScriptName::is_slug(name));
-        self.is_over_full = slugs().count() > self.most;
+        self.is_over_full = slugs().count() > self.max_scripts;
         self.problems.retain(|name, _| names.binary_search(name).is_ok());
-        let gone = |(slug, _): &(&String, &Entry)| names.binary_search(*slug).is_err();
-        let gone: Vec<String> =
-            self.entries.iter().filter(gone).map(|(slug, _)| slug.clone()).collect();
-        for slug in &gone {
-            self.forget(slug);
+        let is_deleted = |(slug, _): &(&String, &ScriptEntry)| names.binary_search(*slug).is_err();
+        let deleted: Vec<String> =
+            self.entries.iter().filter(is_deleted).map(|(slug, _)| slug.clone()).collect();
+        for slug in &deleted {
+            self.remove(slug);
         }
-        found.is_new = !gone.is_empty();
-        for slug in slugs().take(self.most) {
-            if !self.entries.get(slug).is_some_and(|entry| entry.stamps.fit(&root.dir)) {
-                self.read_again(root, slug);
-                found.is_new = true;
+        result.has_changed = !deleted.is_empty();
+        for slug in slugs().take(self.max_scripts) {
+            if !self.entries.get(slug).is_some_and(|entry| entry.stamps.are_current(&root.dir)) {
+                self.reload(root, slug);
+                result.has_changed = true;
             }
         }
         for name in visible().filter(|name| !ScriptName::is_slug(name)).take(SHOWN_PROBLEMS) {
@@ -258,83 +266,83 @@ impl Catalogue {
                 self.problems.insert(name.clone(), problem);
             }
         }
-        self.looked = Some(Instant::now());
-        found.is_unsettled = !self.unsettled().is_empty();
-        Ok(found)
+        self.scanned_at = Some(Instant::now());
+        result.is_unsettled = !self.list_unsettled().is_empty();
+        Ok(result)
     }
 
-    fn read_again(&mut self, root: &Root, slug: &str) {
-        let was = self.problems.remove(slug);
-        self.forget(slug);
+    fn reload(&mut self, root: &LibraryDir, slug: &str) {
+        let last_problem = self.problems.remove(slug);
+        self.remove(slug);
         match root.load(slug) {
             Ok(Some(loaded)) => {
-                let places = Places::of(&loaded.meta, &loaded.code);
-                let number = self.lexicon.add(&places);
-                self.entries.insert(slug.to_owned(), Entry::new(loaded, places, number));
+                let words = ScriptWords::new(&loaded.meta, &loaded.code);
+                let number = self.lexicon.add(&words);
+                self.entries.insert(slug.to_owned(), ScriptEntry::new(loaded, words, number));
             }
             Ok(None) => {}
             Err(err) => {
                 let problem = err.to_string();
-                if was.as_ref() != Some(&problem) {
-                    tracing::warn!(problem, "a script is hidden");
+                if last_problem.as_ref() != Some(&problem) {
+                    tracing::warn!(problem, "a script is not listed");
                 }
                 self.problems.insert(slug.to_owned(), problem);
             }
         }
     }
 
-    fn forget(&mut self, slug: &str) {
+    fn remove(&mut self, slug: &str) {
         if let Some(entry) = self.entries.remove(slug) {
-            self.lexicon.remove(entry.number, &entry.places);
+            self.lexicon.remove(entry.number, &entry.words);
         }
     }
 
-    fn unsettled(&self) -> Vec<String> {
+    fn list_unsettled(&self) -> Vec<String> {
         let unsettled = self.entries.iter().filter(|(_, entry)| !entry.is_settled);
         unsettled.map(|(slug, _)| slug.clone()).collect()
     }
 
-    fn index(&self, root: &Root) -> Index {
+    fn check_index(&self, root: &LibraryDir) -> IndexState {
         #[derive(Deserialize)]
-        struct Indexed {
+        struct IndexFile {
             #[serde(rename = "scripts")]
             _scripts: Vec<IgnoredAny>,
         }
         match root.dir.read(INDEX, MAX_INDEX_BYTES) {
-            Ok(None) if self.entries.is_empty() => Index::Fits,
-            Ok(None) => Index::Missing,
-            Ok(Some((text, _))) if text == self.rendered() => Index::Fits,
-            Ok(Some((text, _))) => match serde_json::from_str::<Indexed>(&text) {
-                Ok(_) => Index::Stale,
-                Err(err) => Index::Broken(err.to_string()),
+            Ok(None) if self.entries.is_empty() => IndexState::Current,
+            Ok(None) => IndexState::Missing,
+            Ok(Some((text, _))) if text == self.render_index() => IndexState::Current,
+            Ok(Some((text, _))) => match serde_json::from_str::<IndexFile>(&text) {
+                Ok(_) => IndexState::Stale,
+                Err(err) => IndexState::Broken(err.to_string()),
             },
-            Err(unfit) => Index::Broken(unfit.to_string()),
+            Err(err) => IndexState::Broken(err.to_string()),
         }
     }
 
-    fn write_index(&self, root: &Root) -> io::Result<()> {
-        match root.dir.write(INDEX, &self.rendered()) {
-            // A folder stands there, which nothing of ours has made.
+    fn write_index(&self, root: &LibraryDir) -> io::Result<()> {
+        match root.dir.write(INDEX, &self.render_index()) {
+            // A folder has the name `index.json`. It is not ours, so it is moved out of the way.
             Err(err) if err.kind() == io::ErrorKind::IsADirectory => {
                 root.dir.rename(INDEX, "index.json.aside")?;
-                root.dir.write(INDEX, &self.rendered())
+                root.dir.write(INDEX, &self.render_index())
             }
             written => written,
         }
     }
 
-    /// A line for each script.
-    fn rendered(&self) -> String {
+    /// Renders `index.json`, with a line for each script.
+    fn render_index(&self) -> String {
         let lines: Vec<&str> = self.entries.values().map(|entry| entry.line.as_str()).collect();
         format!("{{\"scripts\": [\n{}\n]}}\n", lines.join(",\n"))
     }
 }
 
-impl Entry {
-    fn new(loaded: Loaded, places: Places, number: Number) -> Entry {
-        Entry {
+impl ScriptEntry {
+    fn new(loaded: LoadedScript, words: ScriptWords, number: Number) -> ScriptEntry {
+        ScriptEntry {
             number,
-            places,
+            words,
             bytes: loaded.bytes(),
             line: serde_json::to_string(&loaded.meta).unwrap_or_default(),
             meta: loaded.meta,
