@@ -1,5 +1,5 @@
-//! A guest that tries to get out. `doctor` and the tests run it in a real worker, because what
-//! a sandbox forbids is only known when somebody has tried it.
+//! A guest that tries to escape. `doctor` and the tests run it in a real worker, because only an
+//! attempt proves that the sandbox forbids something.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// Something that must not work, and whether it did not.
+/// One escape attempt and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
     pub what: String,
-    /// The error it met; `None` means that it worked, which is a hole.
+    /// The error of the attempt; `None` if the attempt succeeded, which is a hole in the sandbox.
     pub blocked_by: Option<String>,
 }
 
-/// Tries everything and writes the list to the host as one line of JSON.
+/// Makes all attempts and sends their results to the host as one line of JSON.
 pub fn probe_guest(mut socket: UnixStream) {
-    let attempts: Vec<Attempt> = files().into_iter().chain(calls()).collect();
+    let attempts: Vec<Attempt> = try_files().into_iter().chain(try_calls()).collect();
     if let Ok(mut line) = serde_json::to_vec(&attempts) {
         line.push(b'\n');
-        // A host that is gone needs no answer.
+        // Fails only if the host is gone.
         let _ = socket.write_all(&line);
     }
 }
 
-fn files() -> Vec<Attempt> {
+fn try_files() -> Vec<Attempt> {
     let read = |path: &str| Attempt {
         what: format!("read {path}"),
         blocked_by: fs::read(path).err().map(|error| error.to_string()),
@@ -47,7 +47,7 @@ fn files() -> Vec<Attempt> {
     attempts
 }
 
-fn calls() -> Vec<Attempt> {
+fn try_calls() -> Vec<Attempt> {
     use libc::*;
     let new_user = c_long::from(CLONE_NEWUSER);
     let exec = c_long::from(PROT_READ | PROT_EXEC);

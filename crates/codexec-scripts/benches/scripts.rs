@@ -1,11 +1,11 @@
-//! How long it takes to save a thousand scripts, and to find one of them.
+//! Measures how long it takes to save a thousand scripts, and to search them.
 //!
-//! `cargo bench -p codexec-scripts`; `-- --test` takes twenty, so that it cannot rot.
+//! `cargo bench -p codexec-scripts`; with `-- --test`, a smoke test with twenty scripts.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a benchmark may fall over"
+    reason = "a benchmark may panic"
 )]
 
 use std::time::{Duration, Instant, SystemTime};
@@ -60,7 +60,7 @@ async fn main() {
         library.ran(&name(number), SystemTime::now(), true).await.unwrap();
         took.push(begun.elapsed());
     }
-    report("note a run", took);
+    report("record a run", took);
 }
 
 fn draft(number: usize) -> Draft {

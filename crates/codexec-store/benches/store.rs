@@ -1,15 +1,15 @@
-//! What a record costs, and how fast records are found.
+//! Measures how long it takes to write records and to search them.
 //!
-//! `cargo bench -p codexec-store` measures on the disk of the folder for temporary files;
-//! `-- --dir PATH` on another, and `-- --executions N` searches other numbers than 100,000;
-//! `-- --test` does everything a few times, so that it cannot rot.
+//! `cargo bench -p codexec-store` measures on the disk of the temporary folder; `-- --dir PATH`
+//! on another one. `-- --executions N` searches N executions instead of 100,000. `-- --test` is a
+//! quick smoke test.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::cast_precision_loss,
-    reason = "a benchmark may fall over"
+    reason = "a benchmark may panic"
 )]
 
 use std::{
@@ -38,16 +38,16 @@ async fn main() {
     let all = if is_smoke { 200 } else { 100_000 };
     let executions = value("--executions").map_or(all, |n| n.parse().unwrap());
     let some = |count: u128| if is_smoke { count / 100 } else { count };
-    masking();
-    appending(&dir, Durability::Process, 1, some(5_000)).await;
-    appending(&dir, Durability::Process, 32, some(20_000)).await;
-    appending(&dir, Durability::Power, 1, some(500)).await;
-    appending(&dir, Durability::Power, 32, some(5_000)).await;
-    calls(&dir, u32::try_from(some(5_000)).unwrap()).await;
-    searching(&dir, executions).await;
+    measure_masking();
+    measure_appends(&dir, Durability::Process, 1, some(5_000)).await;
+    measure_appends(&dir, Durability::Process, 32, some(20_000)).await;
+    measure_appends(&dir, Durability::Power, 1, some(500)).await;
+    measure_appends(&dir, Durability::Power, 32, some(5_000)).await;
+    measure_calls(&dir, u32::try_from(some(5_000)).unwrap()).await;
+    measure_searches(&dir, executions).await;
 }
 
-fn masking() {
+fn measure_masking() {
     let line = "df = pd.read_csv('data.csv').groupby('category').agg({'value': 'mean'})\n";
     for bytes in [100, 1_000, 64_000] {
         let text: String = line.chars().cycle().take(bytes).collect();
@@ -60,8 +60,8 @@ fn masking() {
     }
 }
 
-/// `clients` at once, each one record after another.
-async fn appending(dir: &Path, durability: Durability, clients: u128, count: u128) {
+/// Measures concurrent clients, each of which writes one record after another.
+async fn measure_appends(dir: &Path, durability: Durability, clients: u128, count: u128) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let store = Store::open(&home.path().join("codexec.db"), durability).await.unwrap();
     let started = Instant::now();
@@ -96,7 +96,7 @@ async fn appending(dir: &Path, durability: Durability, clients: u128, count: u12
     );
 }
 
-async fn calls(dir: &Path, count: u32) {
+async fn measure_calls(dir: &Path, count: u32) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     let id = ExecutionId::from_bits(1);
@@ -128,7 +128,7 @@ async fn calls(dir: &Path, count: u32) {
     );
 }
 
-async fn searching(dir: &Path, executions: u128) {
+async fn measure_searches(dir: &Path, executions: u128) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let path = home.path().join("codexec.db");
     let store = Store::open(&path, Durability::Process).await.unwrap();
@@ -153,7 +153,7 @@ async fn searching(dir: &Path, executions: u128) {
     let text = |text: &str| LogQuery { text: Some(text.to_owned()), ..any.clone() };
     let first = Instant::now();
     store.search(&text("nothing")).await.unwrap();
-    println!("search first, after the index was filled up   {:.1?}", first.elapsed());
+    println!("search first, which updates the index         {:.1?}", first.elapsed());
     let now = SystemTime::now();
     for (name, query) in [
         ("a word in all", text("pandas")),

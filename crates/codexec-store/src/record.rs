@@ -1,4 +1,4 @@
-//! What callers hand in to be written down.
+//! The values that callers pass in to be stored.
 
 use std::{
     path::Path,
@@ -10,7 +10,7 @@ use codexec_types::{
     RequestOrigin, SessionId,
 };
 
-/// What is known of an execution before it runs.
+/// The start of an execution, before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Begin<'a> {
     pub id: &'a ExecutionId,
@@ -23,7 +23,7 @@ pub struct Begin<'a> {
     pub principal: &'a Principal,
 }
 
-/// How an execution ended, and what it used. The caller bounds the texts.
+/// The end of an execution and its resource usage. The caller limits the lengths of the texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Finish<'a> {
     pub ending: RecordEnding<'a>,
@@ -39,24 +39,24 @@ pub struct Finish<'a> {
     pub images: u32,
 }
 
-/// A tool call that is about to go out.
+/// A tool call that is about to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct ToolCall<'a> {
     pub server: &'a str,
     pub tool: &'a str,
-    /// A JSON text. A long one is kept in part.
+    /// A JSON text. A long one is truncated.
     pub args: &'a str,
-    /// How much of it is kept at most.
+    /// The maximum number of bytes to store.
     pub kept_bytes: usize,
 }
 
-/// How a tool call ended.
+/// The end of a tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallEnd<'a> {
     /// A code and a message.
     pub error: Option<(&'a str, &'a str)>,
     pub duration: Duration,
-    /// A JSON text, where it is to be kept. A long one is not kept.
+    /// A JSON text to store. A long one is not stored.
     pub result: Option<&'a str>,
     pub result_bytes: u64,
 }
@@ -73,12 +73,12 @@ pub struct SessionStart<'a> {
     pub at: SystemTime,
 }
 
-/// What an acknowledgement stands for.
+/// The failure that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// What was acknowledged survives the death of our process, at any moment.
+    /// The death of our process, at any moment.
     #[default]
     Process,
-    /// It was also synced to the disk, so that it survives the loss of power.
+    /// Also a power failure: every write is synced to disk.
     Power,
 }

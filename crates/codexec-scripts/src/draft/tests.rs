@@ -17,13 +17,13 @@ fn draft() -> Draft {
 }
 
 #[track_caller]
-fn check(draft: Draft, said: &str) {
-    let err = draft.checked().unwrap_err();
-    assert_eq!((err.to_string().as_str(), err.code()), (said, "INVALID_SCRIPT"));
+fn check(draft: Draft, message: &str) {
+    let err = draft.validate().unwrap_err();
+    assert_eq!((err.to_string().as_str(), err.code()), (message, "INVALID_SCRIPT"));
 }
 
 #[test]
-fn everything_has_an_end() {
+fn every_field_has_a_limit() {
     let tags = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
     let packages = |count: usize| (0..count).map(|number| format!("p{number}")).collect::<Vec<_>>();
     let schema = |bytes: usize| json!({"description": "x".repeat(bytes - 18)});
@@ -35,7 +35,7 @@ fn everything_has_an_end() {
         parameters: Some(schema(65_536)),
         ..draft()
     };
-    assert!(largest.checked().is_ok());
+    assert!(largest.validate().is_ok());
     check(
         Draft { code: "x".repeat((1 << 20) + 1), ..draft() },
         "`code` has 1048577 bytes; at most 1048576 are allowed",
@@ -56,45 +56,45 @@ fn everything_has_an_end() {
 }
 
 #[test]
-fn tags_are_short_visible_and_different() {
+fn tags_are_short_visible_and_unique() {
     let tags = |tags: &[&str]| Draft {
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         ..draft()
     };
-    assert!(tags(&[&"ä".repeat(64), "two words"]).checked().is_ok());
-    let (_, meta, _) = tags(&["x", "X", "y", "x"]).checked().unwrap();
+    assert!(tags(&[&"ä".repeat(64), "two words"]).validate().is_ok());
+    let (_, meta, _) = tags(&["x", "X", "y", "x"]).validate().unwrap();
     assert_eq!(meta.tags, ["x", "y"]);
     for bad in ["", " x", "x\n", "a\tb", "a\u{200b}b", "\u{202e}x", "\u{1b}[2J", &"x".repeat(65)] {
-        let err = tags(&[bad]).checked().unwrap_err();
+        let err = tags(&[bad]).validate().unwrap_err();
         assert_eq!(err.code(), "INVALID_SCRIPT", "{bad:?}");
     }
 }
 
 #[test]
-fn scr_4_a_package_is_a_name_and_nothing_that_an_installer_obeys() {
+fn scr_4_packages_are_names_and_never_options_or_urls() {
     for bad in ["a; touch x", "--index-url=http://127.0.0.1:1", "../a", "git+https://x.invalid/a"] {
         let packages = vec!["pandas".to_owned(), bad.to_owned()];
-        let err = Draft { packages, ..draft() }.checked().unwrap_err();
-        assert!(err.to_string().starts_with("`packages` has a name that is none: "), "{err}");
+        let err = Draft { packages, ..draft() }.validate().unwrap_err();
+        assert!(err.to_string().starts_with("`packages` has an invalid name: "), "{err}");
     }
     let bash = Draft { language: Language::Bash, packages: vec!["jq".to_owned()], ..draft() };
     check(
         bash,
-        "`packages` has a name that is none: bash code has no packages of its own; packages are \
-         for python and node",
+        "`packages` has an invalid name: bash code has no packages of its own; packages are for \
+         python and node",
     );
 }
 
 #[test]
-fn an_execution_is_named_by_its_id() {
+fn the_source_execution_is_a_valid_id() {
     let from = |id: &str| Draft { source_execution_id: Some(id.to_owned()), ..draft() };
-    assert!(from("exec_a1b2c3").checked().is_ok());
+    assert!(from("exec_a1b2c3").validate().is_ok());
     for bad in ["", "exec_", "../../x", "exec_a/b", "sess_a1", "exec_a\0"] {
-        assert!(from(bad).checked().is_err(), "{bad:?}");
+        assert!(from(bad).validate().is_err(), "{bad:?}");
     }
 }
 
 #[test]
-fn code_must_be_there() {
+fn code_must_not_be_empty() {
     check(Draft { code: " \n".to_owned(), ..draft() }, "`code` must not be empty");
 }

@@ -15,8 +15,8 @@ use codexec_types::{
 
 mod admitted;
 mod full;
-mod kept;
 mod logs;
+mod retention;
 mod searches;
 mod secrets;
 
@@ -28,7 +28,7 @@ use crate::{Kind, Status};
 const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
 
 #[tokio::test]
-async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
+async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     assert_eq!(store.get(&id).await.unwrap(), None);
@@ -83,7 +83,7 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
 }
 
 #[tokio::test]
-async fn every_ending_has_its_words() {
+async fn every_ending_has_a_status_a_code_and_a_message() {
     let thrown =
         |message: String| Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None };
     let outcome = |outcome| async move { ending(RecordEnding::Outcome(&outcome)).await };
@@ -98,7 +98,7 @@ async fn every_ending_has_its_words() {
 }
 
 #[tokio::test]
-async fn what_an_execution_left_behind_is_kept() {
+async fn changes_limits_and_images_are_stored() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -122,16 +122,16 @@ async fn what_an_execution_left_behind_is_kept() {
         ..finish(RecordEnding::Outcome(&outcome))
     };
     store.finish(&id, finish).await.unwrap();
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(kept.changes, changes);
-    assert_eq!(kept.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
-    assert_eq!((kept.summary.exit_code, kept.summary.images), (Some(3), Some(1)));
-    assert_eq!(store.recent(1).await.unwrap(), [kept.summary]);
+    let stored = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(stored.changes, changes);
+    assert_eq!(stored.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
+    assert_eq!((stored.summary.exit_code, stored.summary.images), (Some(3), Some(1)));
+    assert_eq!(store.recent(1).await.unwrap(), [stored.summary]);
 }
 
-/// A database that the first release wrote.
+/// Migrates a database of the first release.
 #[tokio::test]
-async fn an_older_database_is_brought_up_to_date() {
+async fn an_older_database_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let old = Connection::open(&path).unwrap();
@@ -143,13 +143,11 @@ async fn an_older_database_is_brought_up_to_date() {
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(
-        (kept.written.as_ref().map(GuestOutput::text), &kept.changes),
-        (Some("hi"), &NOTHING)
-    );
-    assert_eq!((&kept.allowed_tools, &kept.grants), (&None, &vec![]));
-    let summary = kept.summary;
+    let stored = store.get(&id).await.unwrap().unwrap();
+    let output = stored.written.as_ref().map(GuestOutput::text);
+    assert_eq!((output, &stored.changes), (Some("hi"), &NOTHING));
+    assert_eq!((&stored.allowed_tools, &stored.grants), (&None, &vec![]));
+    let summary = stored.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -166,7 +164,7 @@ async fn an_execution_is_finished_once() {
     begin(&store, &id, "1", at(0)).await.unwrap();
     assert_eq!(begin(&store, &id, "1", at(0)).await.unwrap_err().code(), "store_write");
 
-    // All at once, so that they share a commit: exactly one may win.
+    // Concurrent, so that they share a commit: exactly one may succeed.
     let ends = (0..20).map(|_| {
         let (store, id) = (store.clone(), id.clone());
         tokio::spawn(async move { store.finish(&id, finish).await.is_ok() })
@@ -179,7 +177,7 @@ async fn an_execution_is_finished_once() {
 }
 
 #[tokio::test]
-async fn stores_that_open_one_file_at_once_share_it() {
+async fn concurrent_servers_share_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let servers = (0..8u128).map(|server| {
@@ -207,7 +205,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
 }
 
 #[tokio::test]
-async fn what_a_killed_server_left_running_is_interrupted() {
+async fn running_executions_of_a_killed_server_are_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let mut child = other_server(&path);
@@ -221,9 +219,9 @@ async fn what_a_killed_server_left_running_is_interrupted() {
     child.wait().unwrap();
     assert_eq!(store.interrupt_leftovers(at(9_000)).await.unwrap(), 1);
 
-    let theirs = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
+    let orphan = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
     assert_eq!(
-        (theirs.status, theirs.error_code.as_deref(), theirs.ended),
+        (orphan.status, orphan.error_code.as_deref(), orphan.ended),
         (Status::Failed, Some("interrupted"), Some(at(9_000)))
     );
     let ours = store.get(&ours).await.unwrap().unwrap().summary;
@@ -233,7 +231,7 @@ async fn what_a_killed_server_left_running_is_interrupted() {
     assert_eq!(locks.count(), 1, "only the living server's lock is left");
 }
 
-/// The other side of the test above: does nothing unless that one started it.
+/// The child process of the test above. Does nothing unless that test started it.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "how the test's two processes find each other")]
 async fn child_begins_and_waits_to_be_killed() {
@@ -245,7 +243,7 @@ async fn child_begins_and_waits_to_be_killed() {
 }
 
 #[tokio::test]
-async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
+async fn a_dropped_store_releases_its_executions_and_ends_its_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let first = Store::open(&path, Durability::Process).await.unwrap();
@@ -254,7 +252,7 @@ async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
     drop(first);
     assert!(jobs.upgrade().is_none());
     let second = Store::open(&path, Durability::Process).await.unwrap();
-    // The thread closes the file a moment after the last handle is gone.
+    // The thread closes the file shortly after the last handle is dropped.
     while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
@@ -262,19 +260,19 @@ async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
 }
 
 #[tokio::test]
-async fn the_log_is_written_back_while_the_store_is_open() {
+async fn checkpoints_run_while_the_store_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let store = Store::open(&path, Durability::Process).await.unwrap();
     for n in 0..600 {
         begin(&store, &ExecutionId::from_bits(n), "1", at(0)).await.unwrap();
     }
-    let written_back = async {
+    let checkpointed = async {
         while fs::metadata(&path).unwrap().len() < 50_000 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), written_back).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), checkpointed).await.unwrap();
 }
 
 #[tokio::test]
@@ -288,14 +286,14 @@ async fn a_newer_schema_is_refused() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} has schema version 99, and this codexec knows versions up to 4; \
-             update codexec, or choose another CODEXEC_HOME"
+            "the database {path} has schema version 99, but this codexec supports versions up to \
+             4; update codexec, or choose another CODEXEC_HOME"
         )
     );
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_named() {
+async fn a_file_that_is_not_a_database_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let garbage = "not a database. ".repeat(1_000);
@@ -306,15 +304,15 @@ async fn a_file_that_is_no_database_is_named() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} is damaged, or is no database; move it away to start a new one"
+            "the database {path} is damaged or not a database; move it away to start a new one"
         )
     );
-    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "it is left as it was");
+    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "the file is unchanged");
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written_is_refused() {
-    // Not even root can make a file here.
+async fn an_unwritable_folder_is_refused() {
+    // Not even root can create a file here.
     let err =
         Store::open(Path::new("/proc/self/codexec.db"), Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_open");
@@ -373,7 +371,7 @@ static NOTHING: FileChanges = FileChanges {
     left_out: 0,
 };
 
-/// A store in a folder of its own, which goes with it.
+/// Opens a store in a new temporary folder.
 async fn store() -> (Store, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();

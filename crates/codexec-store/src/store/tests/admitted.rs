@@ -1,10 +1,10 @@
-//! What an execution was admitted with, and whose it is.
+//! The permissions of an execution, and its owner and principal.
 
 use super::*;
 use crate::LogQuery;
 
 #[tokio::test]
-async fn what_an_execution_was_admitted_with_is_kept() {
+async fn allowed_tools_and_grants_are_stored() {
     let (store, _home) = store().await;
     let many: Vec<String> = (0..20_000).map(|number| format!("server.tool{number}")).collect();
     let few: Vec<String> = ["*", "codexec.logs.all"].map(str::to_owned).to_vec();
@@ -16,22 +16,22 @@ async fn what_an_execution_was_admitted_with_is_kept() {
         let id = ExecutionId::from_bits(bits as u128);
         begin_admitted(&store, &id, &admitted, at(0)).await.unwrap();
     }
-    let kept = async |bits| store.get(&ExecutionId::from_bits(bits)).await.unwrap().unwrap();
+    let stored = async |bits| store.get(&ExecutionId::from_bits(bits)).await.unwrap().unwrap();
     let lists = |lists: &[&[&str]]| -> Option<Vec<Vec<String>>> {
         Some(lists.iter().map(|list| list.iter().map(|&p| p.to_owned()).collect()).collect())
     };
-    assert_eq!(kept(0).await.allowed_tools, lists(&[&["*"]]));
-    assert_eq!(kept(0).await.grants, ["logs.all"]);
-    assert_eq!(kept(1).await.allowed_tools, lists(&[&["github.get_*"]]));
-    assert_eq!(kept(2).await.allowed_tools, lists(&[&[]]));
-    let long = kept(3).await.allowed_tools.unwrap().remove(0);
+    assert_eq!(stored(0).await.allowed_tools, lists(&[&["*"]]));
+    assert_eq!(stored(0).await.grants, ["logs.all"]);
+    assert_eq!(stored(1).await.allowed_tools, lists(&[&["github.get_*"]]));
+    assert_eq!(stored(2).await.allowed_tools, lists(&[&[]]));
+    let long = stored(3).await.allowed_tools.unwrap().remove(0);
     let left_out = 20_000 - (long.len() - 1);
     assert!((1..20_000).contains(&left_out), "{left_out}");
     assert_eq!(long.last(), Some(&format!("(and {left_out} more)")));
 }
 
 #[tokio::test]
-async fn own_3_what_another_server_ran_is_told_apart() {
+async fn own_3_executions_of_other_servers_and_principals_are_excluded() {
     let (first, home) = store().await;
     let (theirs, ours) = (ExecutionId::from_bits(1), ExecutionId::from_bits(2));
     begin(&first, &theirs, "word", at(0)).await.unwrap();

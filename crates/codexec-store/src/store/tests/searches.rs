@@ -1,4 +1,4 @@
-//! Finding executions, and their tool calls.
+//! Searches for executions, and tool calls.
 
 use codexec_types::SessionId;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::{LogPage, LogQuery};
 
 #[tokio::test]
-async fn executions_are_found_by_what_is_known_of_them() {
+async fn executions_are_found_by_their_fields() {
     let (store, _home) = store().await;
     let session = SessionId::from_bits(9);
     let thrown = Thrown {
@@ -80,7 +80,7 @@ async fn executions_are_found_by_what_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn whatever_stands_in_a_query_is_words() {
+async fn query_texts_are_words_and_never_operators() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha AND beta", at(0)).await.unwrap();
@@ -117,7 +117,7 @@ async fn whatever_stands_in_a_query_is_words() {
 }
 
 #[tokio::test]
-async fn a_damaged_index_is_made_again() {
+async fn a_corrupt_index_is_rebuilt() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha", at(0)).await.unwrap();
@@ -135,7 +135,7 @@ async fn a_damaged_index_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_call_has_its_row_before_it_goes_out() {
+async fn a_call_has_a_row_before_it_is_sent() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     let call = ToolCall { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
@@ -167,9 +167,9 @@ async fn a_call_has_its_row_before_it_goes_out() {
     assert_eq!(store.begin_call(&id, 4, &call).await.unwrap_err().code(), "store_not_running");
 }
 
-/// Results of a session's calls can be long, and there can be many: they do not wait in memory.
+/// A session may have many calls with long results, which must not all wait in memory.
 #[tokio::test]
-async fn many_ends_of_calls_are_written_before_the_end() {
+async fn many_ends_of_calls_are_written_before_the_execution_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();

@@ -1,10 +1,10 @@
-//! Nothing that is stored has a secret of a known shape in it.
+//! Secrets of known formats are never stored.
 
 use super::*;
 use crate::LogQuery;
 
 #[tokio::test]
-async fn secrets_are_masked_wherever_they_come_from() {
+async fn secrets_are_masked_in_all_texts() {
     let (store, home) = store().await;
     let secret = format!("ghp_{}", "aB3".repeat(12));
     let id = ExecutionId::from_bits(1);
@@ -50,10 +50,10 @@ async fn secrets_are_masked_wherever_they_come_from() {
     assert_eq!(store.search(&query).await.unwrap().total, 1);
     store.flush().await.unwrap();
 
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(kept.code, "key = \"[masked:github-token]\"");
-    assert_eq!(kept.args, ["[masked:github-token]"]);
-    assert_eq!(kept.written.unwrap().stderr(), "out");
+    let stored = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(stored.code, "key = \"[masked:github-token]\"");
+    assert_eq!(stored.args, ["[masked:github-token]"]);
+    assert_eq!(stored.written.unwrap().stderr(), "out");
     drop(store);
     for file in ["codexec.db", "codexec.db-wal", "search.db", "search.db-wal"] {
         let bytes = fs::read(home.path().join(file)).unwrap_or_default();
@@ -63,9 +63,9 @@ async fn secrets_are_masked_wherever_they_come_from() {
     assert!(!log.contains(&secret) && log.contains("masked:github-token"));
 }
 
-/// What is synced cannot be seen from here; that it does the same can.
+/// A test cannot see fsync, only that records are the same with it.
 #[tokio::test]
-async fn synced_records_are_records() {
+async fn records_are_the_same_with_power_durability() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Power).await.unwrap();
     let ends = (0..20).map(|n| {

@@ -1,5 +1,5 @@
-//! The file tree of a room: a small root of our own, with directories of the host's in it,
-//! read-only.
+//! Builds the rootfs of programs: a small tmpfs with read-only bind mounts of the host's
+//! directories.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,24 +10,24 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 
 use crate::Room;
-use crate::hull::errno_of;
+use crate::shared_layers::errno_of;
 
-/// Where a worker mounts its own bounded file system.
+/// The mount point of a worker's own tmpfs.
 pub(crate) const BOX: &str = "/box";
-/// A part of it is also here.
+/// A bind mount of a folder in that tmpfs.
 pub(crate) const TEMPORARY: &str = "/tmp";
-/// The directory that a guest starts in.
+/// The working directory of a guest.
 pub(crate) const WORK: &str = "/box/work";
-/// Directories of the user's that stand at the top of the host's file tree are shown here; the
-/// room has a link to it. Landlock asks the folder that a mount stands in, and of the root it must
-/// not allow writing.
+/// The user's top-level directories, such as `/data`, are mounted here, and the rootfs has a
+/// symlink to it. Landlock checks the folder that contains a mount, and writing to the root must
+/// stay forbidden.
 pub(crate) const TOP: &str = "/box/top";
 
 const NOTHING: Option<&str> = None;
-/// While it is built, the new root stands here, where nothing is that a room could show; on the
-/// host's own tree nothing changes.
+/// The directory in which the rootfs is built. The rootfs needs nothing from there, and the host
+/// does not see the mount.
 const BUILD: &str = "/sys";
-/// What a worker mounts something on.
+/// The directories on which workers mount something.
 const MOUNT_POINTS: &[&str] = &["box", "tmp", "proc"];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 const LINKS: &[(&str, &str)] = &[
@@ -39,22 +39,23 @@ const LINKS: &[(&str, &str)] = &[
     ("dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Replaces the root by the room's. Needs a mount namespace of its own, and the right to mount.
-pub(crate) fn enter(room: &Room) -> Result<(), Errno> {
+/// Builds the rootfs and makes it this process's root. Needs an unshared mount namespace and the
+/// right to mount.
+pub(crate) fn enter(rootfs: &Room) -> Result<(), Errno> {
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("room"), BUILD, Some("tmpfs"), flags, Some("size=4m,nr_inodes=4k,mode=755"))?;
     for name in MOUNT_POINTS {
         make_dir(&Path::new(BUILD).join(name))?;
     }
-    for path in &room.shown {
-        show(path)?;
+    for path in &rootfs.shown {
+        bind_same_path(path)?;
     }
-    for (source, target) in &room.placed {
-        bind(source, &below(target), true)?;
+    for (source, target) in &rootfs.placed {
+        bind(source, &in_build(target), true)?;
     }
-    for (path, text) in &room.written {
-        let at = below(path);
+    for (path, text) in &rootfs.written {
+        let at = in_build(path);
         make_parent(&at)?;
         fs::write(&at, text).map_err(errno_of)?;
     }
@@ -66,10 +67,11 @@ pub(crate) fn enter(room: &Room) -> Result<(), Errno> {
         make_parent(&at)?;
         symlink(target, at).map_err(errno_of)?;
     }
-    for path in &room.work_dirs {
+    for path in &rootfs.work_dirs {
         make_first_folder(path)?;
     }
-    // Nobody may mount a view of processes who has not one already. Each worker covers it.
+    // The kernel lets a user namespace mount /proc only if a /proc is already visible. Each worker
+    // covers this one.
     let proc = Path::new(BUILD).join("proc");
     mount(Some("/proc"), &proc, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?;
     pivot()
@@ -77,7 +79,7 @@ pub(crate) fn enter(room: &Room) -> Result<(), Errno> {
 
 fn pivot() -> Result<(), Errno> {
     chdir(BUILD)?;
-    // The old root goes below the new one, and is taken away from there.
+    // The old root is stacked on the new one, and then unmounted.
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
     chdir("/")?;
@@ -89,9 +91,9 @@ fn pivot() -> Result<(), Errno> {
     mount(NOTHING, "/", NOTHING, read_only, NOTHING)
 }
 
-/// Covers the view of processes by one of our own process namespace. Where the kernel gives us
-/// none, an empty directory stands there.
-pub(crate) fn cover_processes(options: &str) -> Result<(), Errno> {
+/// Covers `/proc` by that of our own PID namespace, or by an empty directory if the kernel refuses
+/// to mount it.
+pub(crate) fn mount_proc(options: &str) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), flags, Some(options)).or_else(|_| {
         let options = Some("size=0,nr_inodes=1,mode=555");
@@ -99,14 +101,14 @@ pub(crate) fn cover_processes(options: &str) -> Result<(), Errno> {
     })
 }
 
-/// The same path inside as outside; links stay links.
-fn show(path: &Path) -> Result<(), Errno> {
-    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
-    let at = below(path);
+/// Bind-mounts a path of the host at the same path; a symlink is copied.
+fn bind_same_path(path: &Path) -> Result<(), Errno> {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return Ok(()) };
+    let at = in_build(path);
     if fs::symlink_metadata(&at).is_ok() {
         return Ok(());
     }
-    if found.is_symlink() {
+    if metadata.is_symlink() {
         make_parent(&at)?;
         return symlink(fs::read_link(path).map_err(errno_of)?, at).map_err(errno_of);
     }
@@ -114,8 +116,8 @@ fn show(path: &Path) -> Result<(), Errno> {
 }
 
 fn bind(source: &Path, at: &Path, is_read_only: bool) -> Result<(), Errno> {
-    let Ok(found) = fs::metadata(source) else { return Ok(()) };
-    if found.is_dir() {
+    let Ok(metadata) = fs::metadata(source) else { return Ok(()) };
+    if metadata.is_dir() {
         make_dir(at)?;
     } else {
         make_parent(at)?;
@@ -126,15 +128,15 @@ fn bind(source: &Path, at: &Path, is_read_only: bool) -> Result<(), Errno> {
         return Ok(());
     }
     let flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | MsFlags::MS_NOSUID;
-    // A mount that is locked with more flags than these keeps them only if they are asked for.
+    // Flags of a locked mount cannot be cleared, so a remount must repeat them.
     let stricter = flags | MsFlags::MS_NODEV;
     mount(NOTHING, at, NOTHING, stricter, NOTHING)
         .or_else(|_| mount(NOTHING, at, NOTHING, stricter | MsFlags::MS_NOEXEC, NOTHING))
         .or_else(|_| mount(NOTHING, at, NOTHING, flags, NOTHING))
 }
 
-/// Makes the first folder of a path, unless the room has something there: nothing else of the
-/// host's names is told.
+/// Makes the first folder of a path, unless the rootfs has it. Deeper names of the host stay
+/// hidden.
 fn make_first_folder(path: &Path) -> Result<(), Errno> {
     let mut names = path.components().skip(1);
     let Some(first) = names.next() else { return Ok(()) };
@@ -148,7 +150,7 @@ fn make_first_folder(path: &Path) -> Result<(), Errno> {
     }
 }
 
-fn below(path: &Path) -> PathBuf {
+fn in_build(path: &Path) -> PathBuf {
     Path::new(BUILD).join(path.strip_prefix("/").unwrap_or(path))
 }
 

@@ -1,4 +1,4 @@
-//! What is kept, and how long.
+//! Retention.
 
 use std::os::unix::fs::symlink;
 
@@ -9,14 +9,19 @@ use crate::{LogQuery, Removed, Retention};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The day that these tests take for today.
+/// The current day in these tests, since the epoch.
 const TODAY: u64 = 20_500;
 
 fn days_ago(days: u64) -> SystemTime {
     at((TODAY - days) * DAY_MS + DAY_MS / 2)
 }
 
-async fn ended(store: &Store, bits: u128, started: SystemTime, outcome: &Outcome) -> ExecutionId {
+async fn add_ended(
+    store: &Store,
+    bits: u128,
+    started: SystemTime,
+    outcome: &Outcome,
+) -> ExecutionId {
     let id = ExecutionId::from_bits(bits);
     begin(store, &id, &format!("word{bits} all"), started).await.unwrap();
     store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
@@ -28,14 +33,14 @@ fn good() -> Outcome {
 }
 
 #[tokio::test]
-async fn what_is_due_goes_and_nothing_else() {
+async fn only_expired_executions_are_removed() {
     let (store, home) = store().await;
     let bad = Outcome::Cancelled;
-    let old_good = ended(&store, 1, days_ago(31), &good()).await;
-    let old_bad = ended(&store, 2, days_ago(31), &bad).await;
-    let older_bad = ended(&store, 3, days_ago(91), &bad).await;
-    let young_good = ended(&store, 4, days_ago(29), &good()).await;
-    let future = ended(&store, 5, days_ago(0) + Duration::from_secs(5_000_000), &good()).await;
+    let old_good = add_ended(&store, 1, days_ago(31), &good()).await;
+    let old_bad = add_ended(&store, 2, days_ago(31), &bad).await;
+    let older_bad = add_ended(&store, 3, days_ago(91), &bad).await;
+    let young_good = add_ended(&store, 4, days_ago(29), &good()).await;
+    let future = add_ended(&store, 5, days_ago(0) + Duration::from_secs(5_000_000), &good()).await;
     let running = ExecutionId::from_bits(6);
     begin(&store, &running, "1", days_ago(400)).await.unwrap();
     for id in [&old_good, &old_bad, &older_bad, &young_good] {
@@ -70,31 +75,31 @@ async fn what_is_due_goes_and_nothing_else() {
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
     assert_eq!(store.search(&all).await.unwrap().total, 3);
     assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 4 });
-    // What comes later is found, although the last that ended may be gone.
-    ended(&store, 7, days_ago(0), &good()).await;
+    // Later executions are found, even if the last ended one is gone.
+    add_ended(&store, 7, days_ago(0), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 4);
     assert_eq!(store.retain(&Retention::default(), days_ago(0)).await.unwrap(), Removed::default());
 }
 
 #[tokio::test]
-async fn the_last_that_ended_may_go_and_the_next_is_found() {
+async fn executions_after_a_removed_last_one_are_found() {
     let (store, _home) = store().await;
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
-    ended(&store, 1, days_ago(100), &good()).await;
+    add_ended(&store, 1, days_ago(100), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 1);
     store.retain(&Retention::default(), days_ago(0)).await.unwrap();
     assert_eq!(store.search(&all).await.unwrap().total, 0);
-    ended(&store, 2, days_ago(0), &good()).await;
+    add_ended(&store, 2, days_ago(0), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 1);
 }
 
 #[tokio::test]
-async fn sessions_are_kept_whole_from_their_end_on() {
+async fn the_age_of_a_session_counts_from_its_end() {
     let (store, home) = store().await;
     let sessions: Vec<SessionId> = {
         let mut sessions = Vec::new();
         for (bits, ended) in [(1, Some(91)), (2, Some(89)), (3, None)] {
-            let session = logs::started_session(&store, bits, "x").await;
+            let session = logs::start_session(&store, bits, "x").await;
             let id = ExecutionId::from_bits(bits);
             logs::begin_in(&store, &id, &session, days_ago(95)).await;
             store.finish(&id, finish(RecordEnding::Outcome(&good()))).await.unwrap();
@@ -119,7 +124,7 @@ async fn sessions_are_kept_whole_from_their_end_on() {
 }
 
 #[tokio::test]
-async fn the_oldest_goes_when_there_is_too_much() {
+async fn the_oldest_are_removed_when_all_take_too_much_space() {
     let (store, home) = store().await;
     let output = GuestOutput::new("x".repeat(100_000), vec![]);
     for n in 0..1_100 {
@@ -142,16 +147,16 @@ async fn the_oldest_goes_when_there_is_too_much() {
     assert_eq!(logs::lines(&home, &day).len(), 600);
 }
 
-/// FS-016: links are put where old logs and files that executions left would be.
+/// FS-016: symlinks are planted in place of old logs and artifacts.
 #[tokio::test]
-async fn log_1_retention_removes_nothing_but_its_own() {
+async fn log_1_retention_removes_only_its_own_files() {
     let (store, home) = store().await;
     let outside = tempfile::tempdir().unwrap();
     let sentinel = outside.path().join("sentinel");
     fs::write(&sentinel, "mine").unwrap();
     fs::create_dir(outside.path().join("dir")).unwrap();
     fs::write(outside.path().join("dir/inner"), "mine").unwrap();
-    let old = ended(&store, 1, days_ago(400), &good()).await;
+    let old = add_ended(&store, 1, days_ago(400), &good()).await;
     store.flush().await.unwrap();
     let (logs, artifacts) = (home.path().join("logs"), home.path().join("artifacts"));
     fs::create_dir(&artifacts).unwrap();
@@ -180,12 +185,12 @@ async fn log_1_retention_removes_nothing_but_its_own() {
     let orphan = logs.join("executions-2001-01-02.jsonl");
     fs::write(&orphan, "{}\n").unwrap();
     let far = days_ago(0) + Duration::from_secs(300 * 24 * 60 * 60);
-    ended(&store, 2, days_ago(0), &good()).await;
+    add_ended(&store, 2, days_ago(0), &good()).await;
     store.flush().await.unwrap();
     let removed = store.retain(&Retention::default(), far).await.unwrap();
     assert!(!removed.is_doubtful);
     assert_eq!((removed.executions, removed.log_files, removed.artifacts), (2, 2, 0));
-    assert!(!orphan.exists(), "a log that no row tells of is ours all the same");
+    assert!(!orphan.exists(), "an old log without rows is removed");
     for (link, _) in &links {
         assert!(fs::symlink_metadata(link).unwrap().is_symlink(), "{}", link.display());
     }
@@ -199,13 +204,13 @@ async fn log_1_retention_removes_nothing_but_its_own() {
 #[tokio::test]
 async fn a_clock_that_jumps_removes_nothing() {
     let (store, _home) = store().await;
-    let id = ended(&store, 1, days_ago(0), &good()).await;
+    let id = add_ended(&store, 1, days_ago(0), &good()).await;
     assert!(!store.retain(&Retention::default(), days_ago(0)).await.unwrap().is_doubtful);
     let ten_years = Duration::from_secs(3_650 * 24 * 60 * 60);
     let removed = store.retain(&Retention::default(), days_ago(0) + ten_years).await.unwrap();
     assert_eq!(removed, Removed { is_doubtful: true, ..Removed::default() });
     assert!(store.get(&id).await.unwrap().is_some());
-    // If the clock says the same an hour later, it is believed.
+    // The next pass accepts the clock, if it has not jumped again.
     assert_eq!(
         store.retain(&Retention::default(), days_ago(0) + ten_years).await.unwrap().executions,
         1
@@ -213,7 +218,7 @@ async fn a_clock_that_jumps_removes_nothing() {
 }
 
 #[tokio::test]
-async fn one_pass_removes_so_much_and_no_more() {
+async fn one_pass_removes_a_limited_number() {
     let (store, _home) = store().await;
     let many = "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10050)
         INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, code, end_number)

@@ -1,9 +1,9 @@
-//! What people do in the folder is understood.
+//! Manual changes in the library's folder.
 
 use super::*;
 
 #[tokio::test]
-async fn edited_code_is_the_current_code_and_a_version_of_its_own() {
+async fn edited_code_becomes_a_new_version() {
     let kit = Kit::new();
     kit.save("s", "print('saved')").await;
     kit.put("s/script.py", "print('edited')");
@@ -25,7 +25,7 @@ async fn edited_code_is_not_lost_to_the_next_save() {
 }
 
 #[tokio::test]
-async fn edited_code_is_found_by_a_library_that_knew_the_old_one() {
+async fn edited_code_is_found_by_a_running_library() {
     let kit = Kit::new();
     kit.save("s", "alpha").await;
     assert_eq!(kit.library.search("alpha", 5).await.unwrap().len(), 1);
@@ -36,7 +36,7 @@ async fn edited_code_is_found_by_a_library_that_knew_the_old_one() {
 }
 
 #[tokio::test]
-async fn edited_metadata_is_picked_up_and_fields_of_others_stay() {
+async fn edited_metadata_is_used_and_unknown_fields_stay() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     let mut metadata = kit.json("s/metadata.json");
@@ -51,10 +51,10 @@ async fn edited_metadata_is_picked_up_and_fields_of_others_stay() {
 }
 
 #[tokio::test]
-async fn a_folder_with_nothing_but_code_is_a_script() {
+async fn a_folder_with_only_code_is_a_script() {
     let kit = Kit::new();
     kit.put("from-a-friend/script.sh", "ls");
-    assert_eq!(kit.listed().await.0, ["from-a-friend"]);
+    assert_eq!(kit.list().await.0, ["from-a-friend"]);
     let script = kit.library.get("from-a-friend", None).await.unwrap();
     assert_eq!((script.meta.language, script.version), (Language::Bash, 1));
     assert_eq!(kit.json("from-a-friend/metadata.json")["name"], "from-a-friend");
@@ -63,12 +63,12 @@ async fn a_folder_with_nothing_but_code_is_a_script() {
 }
 
 #[tokio::test]
-async fn a_copied_folder_is_a_script_of_its_own() {
+async fn a_copied_folder_is_a_separate_script() {
     let kit = Kit::new();
     let saved = kit.save("first", "1").await;
     kit.put("second/script.py", &kit.text("first/script.py"));
     kit.put("second/metadata.json", &kit.text("first/metadata.json"));
-    assert_eq!(kit.listed().await.0, ["first", "second"]);
+    assert_eq!(kit.list().await.0, ["first", "second"]);
     let copy = kit.library.get("second", None).await.unwrap().meta;
     assert_eq!(copy.name, "second");
     assert_ne!(copy.script_id, saved.script_id);
@@ -76,20 +76,20 @@ async fn a_copied_folder_is_a_script_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_folder_that_was_thrown_away_is_gone() {
+async fn a_deleted_folder_is_no_longer_listed() {
     let kit = Kit::new();
     kit.save("stays", "1").await;
     kit.save("goes", "1").await;
     std::fs::remove_dir_all(kit.path("goes")).unwrap();
-    assert_eq!(kit.listed().await, (vec!["stays".to_owned()], Vec::new()));
+    assert_eq!(kit.list().await, (vec!["stays".to_owned()], Vec::new()));
     assert_eq!(kit.json("index.json")["scripts"].as_array().unwrap().len(), 1);
     std::fs::remove_dir_all(kit.path("")).unwrap();
-    assert_eq!(kit.listed().await, (Vec::new(), Vec::new()));
+    assert_eq!(kit.list().await, (Vec::new(), Vec::new()));
     assert!(kit.save("stays", "1").await.is_new);
 }
 
 #[tokio::test]
-async fn a_file_renamed_to_another_ending_is_code_of_another_language() {
+async fn a_new_file_extension_changes_the_language() {
     let kit = Kit::new();
     let plain = Draft { packages: Vec::new(), ..draft("s", "1") };
     kit.library.save(plain).await.unwrap();
@@ -99,12 +99,12 @@ async fn a_file_renamed_to_another_ending_is_code_of_another_language() {
 }
 
 #[tokio::test]
-async fn a_folder_with_another_name_than_ours_is_told_and_left_alone() {
+async fn a_folder_with_an_invalid_name_is_reported_and_left_alone() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     kit.put("My Script/script.py", "1");
     kit.put("notes.txt", "not a folder");
-    let (names, notes) = kit.listed().await;
+    let (names, notes) = kit.list().await;
     assert_eq!(names, ["s"]);
     assert_eq!(
         notes,
@@ -114,21 +114,21 @@ async fn a_folder_with_another_name_than_ours_is_told_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_library_that_cannot_be_written_can_be_read() {
+async fn a_read_only_library_can_be_read() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     kit.put("s/script.py", "2");
-    // A folder in its place lets nobody lock, not even the superuser.
+    // With a folder in place of the lock file, not even root can lock.
     std::fs::remove_file(kit.path(".lock")).unwrap();
     std::fs::create_dir(kit.path(".lock")).unwrap();
     assert_eq!(kit.code("s", None).await, "2");
-    assert_eq!(kit.listed().await.0, ["s"]);
+    assert_eq!(kit.list().await.0, ["s"]);
     let err = kit.library.save(draft("t", "1")).await.unwrap_err();
     assert_eq!(err.code(), "SCRIPT_LIBRARY_UNAVAILABLE");
 }
 
 #[tokio::test]
-async fn files_of_the_first_program_of_this_kind_are_read() {
+async fn metadata_of_an_older_tool_is_read() {
     let kit = Kit::new();
     kit.put("clean-csv/script.mjs", "console.log(1)");
     let metadata = json!({

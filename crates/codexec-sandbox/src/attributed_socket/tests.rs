@@ -4,10 +4,10 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-/// THREAT[SES-8]: a descriptor can be inherited, and the name of the writer cannot.
+/// THREAT[SES-8]: a child inherits the descriptor, but not the writer's process id.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test's own processes")]
-fn ses_8_what_is_read_bears_the_id_of_its_writer() {
+fn ses_8_reads_return_the_process_id_of_the_writer() {
     for kind in [SockType::Stream, SockType::SeqPacket] {
         let (ours, theirs) = attributed_pair(kind).expect("a pair");
         let mut mine = UnixStream::from(theirs.try_clone().expect("a copy"));
@@ -18,11 +18,11 @@ fn ses_8_what_is_read_bears_the_id_of_its_writer() {
             .spawn()
             .expect("a child");
         let child = i32::try_from(printf.id()).expect("an id");
-        let mut heard = Vec::new();
-        while heard.len() < 2 {
-            let mut room = [0; 64];
-            match read_attributed(ours.as_fd(), &mut room) {
-                Ok((count, speaker)) => heard.push((room[..count].to_vec(), speaker)),
+        let mut messages = Vec::new();
+        while messages.len() < 2 {
+            let mut buffer = [0; 64];
+            match read_attributed(ours.as_fd(), &mut buffer) {
+                Ok((count, writer)) => messages.push((buffer[..count].to_vec(), writer)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::yield_now();
                 }
@@ -30,7 +30,7 @@ fn ses_8_what_is_read_bears_the_id_of_its_writer() {
             }
         }
         let own = i32::try_from(std::process::id()).expect("an id");
-        assert_eq!(heard, [(b"mine".to_vec(), own), (b"theirs".to_vec(), child)]);
+        assert_eq!(messages, [(b"mine".to_vec(), own), (b"theirs".to_vec(), child)]);
         printf.wait().expect("it ends");
     }
 }

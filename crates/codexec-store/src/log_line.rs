@@ -1,26 +1,27 @@
-//! An execution as a line of a log file: the fields that readers of such files know, then ours.
+//! Renders an execution as a line of a log file: first the fields that other tools for such files
+//! expect, then our own.
 
 use codexec_types::{Artifact, format_rfc3339};
 use serde_json::{Map, Value, json};
 
 use crate::execution::{Call, Execution, Kind};
 
-/// How the line of this execution begins, and no other.
-pub(crate) fn beginning(execution_id: &str) -> String {
+/// Returns the prefix that only this execution's line has.
+pub(crate) fn prefix(execution_id: &str) -> String {
     format!("{{\"type\":\"execution\",\"execution_id\":\"{execution_id}\"")
 }
 
-/// One line, without its end.
-pub(crate) fn line(execution: &Execution) -> String {
+/// Renders the line, without a newline.
+pub(crate) fn render(execution: &Execution) -> String {
     let mut fields = Map::new();
     fields.insert("type".to_owned(), "execution".into());
     fields.insert("execution_id".to_owned(), execution.summary.id.as_str().into());
-    let known = if execution.summary.session.is_some() {
-        of_session(execution)
+    let shared = if execution.summary.session.is_some() {
+        session_fields(execution)
     } else {
-        of_one_shot(execution)
+        one_shot_fields(execution)
     };
-    for part in [known, ours(execution)] {
+    for part in [shared, own_fields(execution)] {
         if let Value::Object(part) = part {
             fields.extend(part);
         }
@@ -28,7 +29,7 @@ pub(crate) fn line(execution: &Execution) -> String {
     Value::Object(fields).to_string()
 }
 
-fn of_one_shot(execution: &Execution) -> Value {
+fn one_shot_fields(execution: &Execution) -> Value {
     let summary = &execution.summary;
     let (stdout, stderr) = streams(execution);
     json!({
@@ -50,7 +51,7 @@ fn of_one_shot(execution: &Execution) -> Value {
     })
 }
 
-fn of_session(execution: &Execution) -> Value {
+fn session_fields(execution: &Execution) -> Value {
     let summary = &execution.summary;
     let (stdout, stderr) = streams(execution);
     json!({
@@ -72,12 +73,12 @@ fn of_session(execution: &Execution) -> Value {
     })
 }
 
-fn ours(execution: &Execution) -> Value {
+fn own_fields(execution: &Execution) -> Value {
     let summary = &execution.summary;
     let layers: Vec<&str> =
         summary.posture.as_deref().map(|layers| layers.split(',').collect()).unwrap_or_default();
     let script = summary.script.as_ref();
-    let calls: Vec<Value> = execution.calls.iter().map(call).collect();
+    let calls: Vec<Value> = execution.calls.iter().map(call_fields).collect();
     json!({
         "status": summary.kind.name(),
         "error_code": summary.error_code,
@@ -101,12 +102,12 @@ fn ours(execution: &Execution) -> Value {
     })
 }
 
-fn call(call: &Call) -> Value {
+fn call_fields(call: &Call) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
         "args": json_or_text(&call.args),
-        "duration_ms": call.duration.map(|took| took.as_secs_f64() * 1_000.0),
+        "duration_ms": call.duration.map(|duration| duration.as_secs_f64() * 1_000.0),
         "error_code": call.error_code,
         "error_message": call.message,
         "result_bytes": call.result_bytes,
@@ -115,7 +116,7 @@ fn call(call: &Call) -> Value {
 
 const SANDBOX_MODE: &str = "process";
 
-/// What was kept of a JSON text may be its beginning only; that is told as the text it is.
+/// Parses a JSON text. A truncated one becomes a string.
 fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
@@ -141,7 +142,7 @@ fn whole_ms(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a tenth of a mebibyte is all that is told")]
+#[expect(clippy::cast_precision_loss, reason = "the result is rounded to a tenth of a mebibyte")]
 fn mebibytes(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0
 }

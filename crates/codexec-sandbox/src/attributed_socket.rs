@@ -1,5 +1,5 @@
-//! Sockets that tell who speaks. A descriptor may be passed on, and a pipe be opened again through
-//! `/proc`; the kernel's word on which process has written something cannot be passed on.
+//! Sockets that identify the writer of each message (`SO_PASSCRED`). A guest can pass a descriptor
+//! to another process, or reopen a pipe through `/proc`, but cannot forge the kernel's credentials.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -11,41 +11,41 @@ use nix::sys::socket::{
     UnixCredentials, recvmsg, sendmsg, setsockopt, socketpair,
 };
 
-/// Two ends of a socket: ours, which tells who has written what it reads, and theirs.
+/// Creates a socket pair: our end, which identifies writers, and the peer's end.
 pub(crate) fn attributed_pair(kind: SockType) -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
     tell_speakers(&ours)?;
     Ok((ours, theirs))
 }
 
-/// Has a socket tell, from now on, which process has written what is read from it. Before anybody
-/// has written anything.
+/// Makes a socket identify the writer of what is read from it. Call this before anything is
+/// written.
 pub fn tell_speakers(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, PassCred, &true)?;
     Ok(())
 }
 
-/// Reads what one process has written, without waiting: how many bytes, and the id of that process
-/// as this one sees it; 0 for one that cannot be seen from here. No bytes mean that the other side
-/// is gone.
-pub fn read_attributed(socket: BorrowedFd<'_>, room: &mut [u8]) -> io::Result<(usize, i32)> {
+/// Reads what one process has written, without blocking. Returns the number of bytes, 0 at the end,
+/// and the writer's process id in this PID namespace, 0 if the writer is not visible here.
+pub fn read_attributed(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, i32)> {
     let mut control = cmsg_space!(UnixCredentials);
-    let mut iov = [IoSliceMut::new(room)];
+    let mut iov = [IoSliceMut::new(buffer)];
     let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_CMSG_CLOEXEC;
     let message = recvmsg::<()>(socket.as_raw_fd(), &mut iov, Some(&mut control), flags)?;
-    let mut speaker = 0;
-    // Descriptors that somebody sent do not fit beside the credentials, and are closed.
+    let mut writer = 0;
+    // The control buffer has no space for descriptors, so the kernel closes any that were sent.
     if let Ok(parts) = message.cmsgs() {
         for part in parts {
             if let ControlMessageOwned::ScmCredentials(from) = part {
-                speaker = from.pid();
+                writer = from.pid();
             }
         }
     }
-    Ok((message.bytes, speaker))
+    Ok((message.bytes, writer))
 }
 
-/// Writes some of these bytes, without waiting, with descriptors beside the first: how many.
+/// Writes some of these bytes without blocking, with descriptors attached to the first byte.
+/// Returns how many were written.
 pub fn write_with(
     socket: BorrowedFd<'_>,
     bytes: &[u8],

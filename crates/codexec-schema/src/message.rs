@@ -1,46 +1,46 @@
-//! What is wrong, in sentences that say how to write it right.
+//! Messages about problems of a value, which say what is allowed.
 
 use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 
 const SHOWN_BYTES: usize = 120;
-/// A schema's choices are what somebody needs to write it right.
+/// More than of a value, because the reader needs the allowed choices.
 const SHOWN_RULE_BYTES: usize = 300;
 const SHOWN_NAMES: usize = 5;
 const PARAMETERS_BYTES: usize = 600;
 
-/// Where in a value.
+/// One step of a path into a value.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum PathStep<'a> {
     Name(&'a str),
     Index(usize),
 }
 
-/// `owner.labels[0]` below `root`.
-pub(crate) fn render_place(root: &str, path: &[Step<'_>]) -> String {
-    let mut place = root.to_owned();
+/// Renders a path below `root`, for example `input.labels[0]`.
+pub(crate) fn render_path(root: &str, path: &[PathStep<'_>]) -> String {
+    let mut text = root.to_owned();
     for step in path {
         match step {
-            Step::Name(name) if place.is_empty() => place.push_str(&cut(name)),
-            Step::Name(name) => {
-                place.push('.');
-                place.push_str(&cut(name));
+            PathStep::Name(name) if text.is_empty() => text.push_str(&cut(name)),
+            PathStep::Name(name) => {
+                text.push('.');
+                text.push_str(&cut(name));
             }
-            Step::Index(index) => {
-                let _ = write!(place, "[{index}]");
+            PathStep::Index(index) => {
+                let _ = write!(text, "[{index}]");
             }
         }
     }
-    place
+    text
 }
 
-/// The place in backquotes; the whole value is called `arguments` where it has no name.
-pub(crate) fn quote(place: &str) -> String {
-    if place.is_empty() { "arguments".to_owned() } else { format!("`{place}`") }
+/// Quotes a path. The empty path is `arguments`.
+pub(crate) fn quote(path: &str) -> String {
+    if path.is_empty() { "arguments".to_owned() } else { format!("`{path}`") }
 }
 
-/// The beginning of a value's JSON text. Costs no more than what is shown.
+/// Renders the beginning of a value's JSON text. Long values are not rendered entirely.
 pub(crate) fn show(value: &Value) -> String {
     show_up_to(value, SHOWN_BYTES)
 }
@@ -49,12 +49,12 @@ pub(crate) fn show_rule(rule: &Value) -> String {
     show_up_to(rule, SHOWN_RULE_BYTES)
 }
 
-fn show_up_to(value: &Value, most: usize) -> String {
-    let mut shown = Shown { text: String::new(), most };
-    if write!(shown, "{value}").is_err() {
-        shown.text.push('…');
+fn show_up_to(value: &Value, max_bytes: usize) -> String {
+    let mut writer = TruncatingWriter { text: String::new(), max_bytes };
+    if write!(writer, "{value}").is_err() {
+        writer.text.push('…');
     }
-    shown.text
+    writer.text
 }
 
 pub(crate) fn cut(text: &str) -> String {
@@ -64,17 +64,17 @@ pub(crate) fn cut(text: &str) -> String {
     }
 }
 
-/// The names of fields that are not allowed below a place.
-pub(crate) fn not_parameters(place: &str, names: &[&str]) -> String {
-    let join = |name: &&str| match place {
+/// Renders the message for fields that are not allowed below a path.
+pub(crate) fn render_unknown_fields(path: &str, names: &[&str]) -> String {
+    let join = |name: &&str| match path {
         "" => format!("`{}`", cut(name)),
-        place => format!("`{place}.{}`", cut(name)),
+        path => format!("`{path}.{}`", cut(name)),
     };
     let names: Vec<String> = names.iter().take(SHOWN_NAMES).map(join).collect();
     format!("{} is not a parameter", names.join(", "))
 }
 
-/// The parameters that a schema names, the required ones marked, in a bounded sentence.
+/// Lists the parameters of a schema in a sentence of limited length, with required ones marked.
 pub fn list_parameters(schema: &Value) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required =
@@ -100,17 +100,17 @@ pub fn list_parameters(schema: &Value) -> String {
     }
 }
 
-/// Takes no more than it shows.
-struct Shown {
+/// A writer that fails once its text is full.
+struct TruncatingWriter {
     text: String,
-    most: usize,
+    max_bytes: usize,
 }
 
-impl fmt::Write for Shown {
+impl fmt::Write for TruncatingWriter {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = self.most.saturating_sub(self.text.len());
-        let fits = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
-        self.text.push_str(fits);
-        if fits.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
+        let free = self.max_bytes.saturating_sub(self.text.len());
+        let head = text.get(..text.floor_char_boundary(free)).unwrap_or_default();
+        self.text.push_str(head);
+        if head.len() < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Frames on one socket, without ever waiting for it.
+//! Non-blocking reads and writes of frames on one socket.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -8,7 +8,7 @@ use nix::sys::socket::{MsgFlags, recv, send};
 
 const READ_BYTES: usize = 64 << 10;
 
-pub(super) struct Link {
+pub(super) struct FrameSocket {
     socket: OwnedFd,
     unread: Vec<u8>,
     /// How much of `unread` is taken.
@@ -18,9 +18,9 @@ pub(super) struct Link {
     sent: usize,
 }
 
-impl Link {
-    pub(super) fn new(socket: OwnedFd) -> Link {
-        Link { socket, unread: Vec::new(), taken: 0, unsent: Vec::new(), sent: 0 }
+impl FrameSocket {
+    pub(super) fn new(socket: OwnedFd) -> FrameSocket {
+        FrameSocket { socket, unread: Vec::new(), taken: 0, unsent: Vec::new(), sent: 0 }
     }
 
     pub(super) fn unread_bytes(&self) -> usize {
@@ -35,18 +35,17 @@ impl Link {
         self.unsent.extend_from_slice(frame);
     }
 
-    /// Reads some, of what may be `room` bytes at most. `false` when the other side is gone, or
-    /// has no room.
-    pub(super) fn fill(&mut self, room: usize) -> io::Result<bool> {
+    /// Reads once. Returns false if the peer is gone, or if less than one read fits into
+    /// `max_bytes`.
+    pub(super) fn fill(&mut self, max_bytes: usize) -> io::Result<bool> {
         self.unread.drain(..self.taken);
         self.taken = 0;
-        // A whole frame is taken before more is read, unless nobody takes frames now.
-        if self.unread.len() > MAX_FRAME_BYTES + READ_BYTES || room < READ_BYTES {
+        // Complete frames are taken before more is read, unless the host's queue is full.
+        if self.unread.len() > MAX_FRAME_BYTES + READ_BYTES || max_bytes < READ_BYTES {
             return Ok(false);
         }
         let mut buffer = [0; READ_BYTES];
-        // Whoever has the other end may have this one too, and its flags: only the call's own
-        // flag says that it does not wait.
+        // The peer may hold this end too, and change O_NONBLOCK on it. Only MSG_DONTWAIT is safe.
         match recv(self.socket.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
             Ok(0) => Ok(false),
             Ok(count) => {
@@ -58,7 +57,7 @@ impl Link {
         }
     }
 
-    /// A frame's body that has arrived whole, if there is one.
+    /// Takes the body of the next complete frame, if there is one.
     pub(super) fn take(&mut self) -> Result<Option<&[u8]>, FrameError> {
         let waiting = self.unread.get(self.taken..).unwrap_or_default();
         let Some((header, rest)) = waiting.split_first_chunk::<FRAME_HEADER_BYTES>() else {
@@ -70,7 +69,7 @@ impl Link {
         Ok(Some(body))
     }
 
-    /// Sends as much as goes out at once.
+    /// Sends as much as the socket takes without blocking.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         while self.sent < self.unsent.len() {
@@ -86,14 +85,14 @@ impl Link {
                 Err(error) => return Err(error.into()),
             }
         }
-        // What was large is given back.
+        // Frees the memory of a large queue.
         self.unsent = Vec::new();
         self.sent = 0;
         Ok(())
     }
 }
 
-impl AsFd for Link {
+impl AsFd for FrameSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

@@ -1,4 +1,5 @@
-//! Asking an interpreter about itself: the one program of the user's that runs outside a sandbox.
+//! Runs an interpreter to query its own properties. No other program of the user runs outside a
+//! sandbox.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -12,13 +13,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::sys;
 
-/// What the program prints. Off any request: it may take as long as `patience`.
-#[expect(clippy::disallowed_methods, reason = "asks an interpreter about itself, off any request")]
+/// Runs a program and returns its stdout. Blocks for up to `timeout`, so never call this while
+/// serving a request.
+#[expect(clippy::disallowed_methods, reason = "queries an interpreter, outside of any request")]
 pub fn ask_program(
     program: &Path,
     arguments: &[&str],
     environment: &[(String, OsString)],
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<String> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -29,23 +31,26 @@ pub fn ask_program(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    if !ends_within(child.id(), patience)? {
+    if !exits_within(child.id(), timeout)? {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time"));
+        let message = format!("timed out after {} ms", timeout.as_millis());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, message));
     }
-    let (said, complained) = (child.stdout.take().map(rest), child.stderr.take().map(rest));
-    if child.wait()?.success() {
-        return said.unwrap_or_else(|| Ok(String::new()));
+    let stdout = child.stdout.take().map(read_available);
+    let stderr = child.stderr.take().map(read_available);
+    let status = child.wait()?;
+    if status.success() {
+        return stdout.unwrap_or_else(|| Ok(String::new()));
     }
-    let complained = complained.transpose()?.unwrap_or_default();
-    let last = complained.trim().lines().last().unwrap_or("it failed").to_owned();
-    Err(io::Error::other(last))
+    let stderr = stderr.transpose()?.unwrap_or_default();
+    let last = stderr.trim().lines().last();
+    Err(io::Error::other(last.map_or_else(|| format!("failed: {status}"), str::to_owned)))
 }
 
-fn ends_within(pid: u32, patience: Duration) -> io::Result<bool> {
+fn exits_within(pid: u32, timeout: Duration) -> io::Result<bool> {
     let process = sys::open_process(pid)?;
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
@@ -58,8 +63,9 @@ fn ends_within(pid: u32, patience: Duration) -> io::Result<bool> {
     }
 }
 
-/// What is in a pipe now. Something that the program has left behind may keep it open for ever.
-fn rest(mut pipe: impl Read + AsFd) -> io::Result<String> {
+/// Reads what is in a pipe now, without waiting for end of file: a process that the program left
+/// behind may hold the pipe open for ever.
+fn read_available(mut pipe: impl Read + AsFd) -> io::Result<String> {
     fcntl(pipe.as_fd(), FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     let mut bytes = Vec::new();
     match pipe.read_to_end(&mut bytes) {

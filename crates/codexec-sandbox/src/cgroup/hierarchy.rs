@@ -1,4 +1,4 @@
-//! Where this process may make cgroups.
+//! The cgroup hierarchies in which this process may create cgroups.
 
 use std::fs;
 use std::io;
@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
-/// Why there are no cgroups to be had. Guests then run under rlimits alone, and the posture
+/// The reason why cgroups are not available. Guests then run under rlimits alone, and the posture
 /// says so.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCgroups {
     #[error("no cgroup hierarchy with memory and pids controllers is mounted")]
     NotMounted,
-    #[error("cannot make a cgroup below {}: {source}", .at.display())]
+    #[error("cannot create a cgroup below {}: {source}", .at.display())]
     Forbidden {
         at: PathBuf,
         #[source]
@@ -23,29 +23,30 @@ pub enum NoCgroups {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CgroupVersion {
     V2,
     V1,
 }
 
-/// The directories that bear our process id, one per hierarchy.
+/// Our own base directories, named after our process id: one per hierarchy.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    kind: Kind,
+pub(super) struct Hierarchy {
+    version: CgroupVersion,
     memory: PathBuf,
     /// The same as `memory` on v2.
     pids: PathBuf,
 }
 
-/// Process ids mean something only in their own namespace, so that is part of the name.
-fn prefix() -> String {
+/// Returns the prefix of our directories' names. Process ids are unique only within their PID
+/// namespace, so the prefix includes that.
+fn name_prefix() -> String {
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     format!("codexec-{digits}-")
 }
 
-impl Place {
-    pub(super) fn find() -> Result<Place, NoCgroups> {
+impl Hierarchy {
+    pub(super) fn find() -> Result<Hierarchy, NoCgroups> {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
         let has_controllers = |directory: &Path| {
@@ -53,18 +54,18 @@ impl Place {
             let text = text.unwrap_or_default();
             ["memory", "pids"].iter().all(|wanted| text.split_whitespace().any(|c| c == *wanted))
         };
-        let mut name = format!("{}{}", prefix(), std::process::id());
-        // Whoever has a second one in the same process must not share groups with the first.
-        static FOUND: AtomicU32 = AtomicU32::new(0);
-        let before = FOUND.fetch_add(1, Ordering::Relaxed);
+        let mut name = format!("{}{}", name_prefix(), std::process::id());
+        // A second instance in the same process must not share cgroups with the first.
+        static INSTANCES: AtomicU32 = AtomicU32::new(0);
+        let before = INSTANCES.fetch_add(1, Ordering::Relaxed);
         if before > 0 {
             name.push_str(&format!(".{before}"));
         }
         choose(&mounts, &own, has_controllers, &name).ok_or(NoCgroups::NotMounted)
     }
 
-    pub(super) fn kind(&self) -> Kind {
-        self.kind
+    pub(super) fn version(&self) -> CgroupVersion {
+        self.version
     }
 
     pub(super) fn make_base(&self) -> Result<(), NoCgroups> {
@@ -76,7 +77,7 @@ impl Place {
                 }
                 Ok(()) | Err(_) => {}
             }
-            if self.kind == Kind::V2 {
+            if self.version == CgroupVersion::V2 {
                 let file = base.join("cgroup.subtree_control");
                 fs::write(file, "+memory +pids").map_err(forbidden)?;
             }
@@ -84,12 +85,12 @@ impl Place {
         Ok(())
     }
 
-    /// Whether nothing of it is left.
+    /// Removes the base directories. Returns true if none is left.
     pub(super) fn remove_base(&self) -> bool {
         self.bases().all(|base| remove(&base))
     }
 
-    /// Kills every process in the groups below our own directories.
+    /// Kills every process in the cgroups below our base directories.
     pub(super) fn kill_all(&self) {
         for base in self.bases() {
             for entry in fs::read_dir(&base).into_iter().flatten().flatten() {
@@ -98,9 +99,9 @@ impl Place {
         }
     }
 
-    /// Removes what servers that are dead have left behind.
+    /// Removes the directories of dead servers.
     pub(super) fn remove_leftovers(&self) {
-        let prefix = prefix();
+        let prefix = name_prefix();
         for base in self.bases() {
             let Some(entries) = base.parent().and_then(|parent| fs::read_dir(parent).ok()) else {
                 continue;
@@ -124,9 +125,9 @@ impl Place {
     }
 
     pub(super) fn oom_file(&self, number: u32) -> PathBuf {
-        let file = match self.kind {
-            Kind::V2 => "memory.events",
-            Kind::V1 => "memory.oom_control",
+        let file = match self.version {
+            CgroupVersion::V2 => "memory.events",
+            CgroupVersion::V1 => "memory.oom_control",
         };
         self.memory.join(number.to_string()).join(file)
     }
@@ -139,13 +140,14 @@ impl Place {
         self.memory.join(number.to_string())
     }
 
-    /// On v2 the peak cannot be forgotten for everybody, so it says nothing about one guest.
+    /// Returns the file with the peak memory. On v2 only the writer's own descriptor sees a reset
+    /// peak, so the file says nothing about one guest.
     pub(super) fn peak_file(&self, number: u32) -> Option<PathBuf> {
         let directory = self.memory.join(number.to_string());
-        (self.kind == Kind::V1).then(|| directory.join("memory.max_usage_in_bytes"))
+        (self.version == CgroupVersion::V1).then(|| directory.join("memory.max_usage_in_bytes"))
     }
 
-    /// Files and what to write into them.
+    /// Returns the files that set the limits, each with its content.
     pub(super) fn limits(
         &self,
         number: u32,
@@ -158,18 +160,22 @@ impl Place {
         files
     }
 
-    /// The same for memory alone. On v1 the swap file is there only with swap accounting.
+    /// Returns the files that set the memory limits, each with its content. On v1 the swap file
+    /// exists only with swap accounting.
     pub(super) fn memory_limits(&self, number: u32, memory_bytes: u64) -> Vec<(PathBuf, String)> {
         let memory = self.memory.join(number.to_string());
-        let (limit, swap, no_swap) = match self.kind {
-            Kind::V2 => ("memory.max", "memory.swap.max", 0),
-            Kind::V1 => ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", memory_bytes),
+        let (limit, swap, no_swap) = match self.version {
+            CgroupVersion::V2 => ("memory.max", "memory.swap.max", 0),
+            CgroupVersion::V1 => {
+                ("memory.limit_in_bytes", "memory.memsw.limit_in_bytes", memory_bytes)
+            }
         };
         let mut files = vec![(memory.join(limit), memory_bytes.to_string())];
         let swap = memory.join(swap);
         if swap.exists() {
-            // On v1 a group that is used again gets no more memory than it may have with swap.
-            if let Kind::V1 = self.kind {
+            // v1 rejects a memory limit above the swap limit, so a reused cgroup's swap limit is
+            // lifted first.
+            if let CgroupVersion::V1 = self.version {
                 files.insert(0, (swap.clone(), "-1".to_owned()));
             }
             files.push((swap, no_swap.to_string()));
@@ -183,8 +189,8 @@ impl Place {
     }
 }
 
-/// A process may end, and its id be another's, at any time: only one that is still a member after
-/// we have hold of it is killed.
+/// Kills the processes listed in a `cgroup.procs` file. A process id may be reused at any time, so
+/// membership is checked again after the pidfd is open.
 fn kill_members(procs: &Path) {
     let members = || -> Vec<u32> {
         let text = fs::read_to_string(procs).unwrap_or_default();
@@ -198,7 +204,7 @@ fn kill_members(procs: &Path) {
     }
 }
 
-/// Removes a group and the groups in it. Fails, harmlessly, while a process is inside.
+/// Removes a cgroup and its children. Returns false while a process is inside.
 fn remove(directory: &Path) -> bool {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
@@ -208,11 +214,11 @@ fn remove(directory: &Path) -> bool {
     fs::remove_dir(directory).is_ok() || !directory.exists()
 }
 
-/// A hierarchy as `/proc/self/mountinfo` tells it.
-struct Mounted<'a> {
+/// A hierarchy's line in `/proc/self/mountinfo`.
+struct MountedHierarchy<'a> {
     root: &'a str,
     at: &'a Path,
-    kind: Kind,
+    version: CgroupVersion,
     options: &'a str,
 }
 
@@ -221,49 +227,51 @@ fn choose(
     own: &str,
     has_controllers: impl Fn(&Path) -> bool,
     name: &str,
-) -> Option<Place> {
-    let mounted: Vec<Mounted<'_>> = mountinfo.lines().filter_map(mounted).collect();
+) -> Option<Hierarchy> {
+    let mounted: Vec<MountedHierarchy<'_>> = mountinfo.lines().filter_map(parse_mount).collect();
     let v1 = |controller: &str| {
         let hierarchy = mounted.iter().find(|m| {
-            m.kind == Kind::V1 && m.options.split(',').any(|option| option == controller)
+            m.version == CgroupVersion::V1
+                && m.options.split(',').any(|option| option == controller)
         })?;
         let path = own.lines().find_map(|line| {
             let (_, rest) = line.split_once(':')?;
             let (controllers, path) = rest.split_once(':')?;
             controllers.split(',').any(|c| c == controller).then_some(path)
         })?;
-        Some(below(hierarchy, path)?.join(name))
+        Some(directory_of(hierarchy, path)?.join(name))
     };
     if let (Some(memory), Some(pids)) = (v1("memory"), v1("pids")) {
-        return Some(Place { kind: Kind::V1, memory, pids });
+        return Some(Hierarchy { version: CgroupVersion::V1, memory, pids });
     }
-    let v2 = mounted.iter().find(|m| m.kind == Kind::V2)?;
+    let v2 = mounted.iter().find(|m| m.version == CgroupVersion::V2)?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let own = below(v2, path)?;
+    let own = directory_of(v2, path)?;
     if !has_controllers(&own) {
         return None;
     }
-    // Beside our own group: a group with processes in it cannot hand controllers to children.
+    // Next to our own cgroup: a cgroup with processes cannot delegate controllers to children.
     let parent = if own == v2.at { own.as_path() } else { own.parent()? };
     let memory = parent.join(name);
-    Some(Place { kind: Kind::V2, pids: memory.clone(), memory })
+    Some(Hierarchy { version: CgroupVersion::V2, pids: memory.clone(), memory })
 }
 
-fn mounted(line: &str) -> Option<Mounted<'_>> {
+fn parse_mount(line: &str) -> Option<MountedHierarchy<'_>> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
     let (root, at) = (before.next()?, before.next()?);
     let mut after = after.split(' ');
-    let kind = match after.next()? {
-        "cgroup2" => Kind::V2,
-        "cgroup" => Kind::V1,
+    let version = match after.next()? {
+        "cgroup2" => CgroupVersion::V2,
+        "cgroup" => CgroupVersion::V1,
         _ => return None,
     };
-    Some(Mounted { root, at: Path::new(at), kind, options: after.nth(1)? })
+    Some(MountedHierarchy { root, at: Path::new(at), version, options: after.nth(1)? })
 }
 
-/// The directory of the group `path`, where the hierarchy is mounted from its group `root`.
-fn below(hierarchy: &Mounted<'_>, path: &str) -> Option<PathBuf> {
+/// Returns the directory of the cgroup `path`. The mount shows the hierarchy from its cgroup
+/// `root` on.
+fn directory_of(hierarchy: &MountedHierarchy<'_>, path: &str) -> Option<PathBuf> {
     let inside = match hierarchy.root {
         "/" => path,
         root => path.strip_prefix(root)?,

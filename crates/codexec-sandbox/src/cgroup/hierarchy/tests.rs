@@ -9,15 +9,15 @@ const UNIFIED: &str = "35 25 0:30 / /sys/fs/cgroup rw,relatime shared:4 - cgroup
 
 #[track_caller]
 fn check(mountinfo: &str, own: &str, has_controllers: bool, expected: &str) {
-    let place = choose(mountinfo, own, |_| has_controllers, "codexec-7");
-    let actual = place.map_or("none".to_owned(), |place| {
-        format!("{:?} {} {}", place.kind, place.memory.display(), place.pids.display())
+    let hierarchy = choose(mountinfo, own, |_| has_controllers, "codexec-7");
+    let actual = hierarchy.map_or("none".to_owned(), |found| {
+        format!("{:?} {} {}", found.version, found.memory.display(), found.pids.display())
     });
     assert_eq!(actual, expected);
 }
 
 #[test]
-fn a_place_is_found_in_every_kind_of_hierarchy() {
+fn directories_are_chosen_in_v1_v2_and_hybrid_hierarchies() {
     check(
         HYBRID,
         "8:pids:/\n4:memory:/jobs/a\n0::/",
@@ -36,7 +36,7 @@ fn a_place_is_found_in_every_kind_of_hierarchy() {
 }
 
 #[test]
-fn a_mount_of_a_part_of_a_hierarchy_is_understood() {
+fn a_mount_of_a_part_of_a_hierarchy_is_supported() {
     let container = "\
 30 25 0:26 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory
 31 25 0:27 /docker/abc /sys/fs/cgroup/cpu,pids ro - cgroup cgroup rw,cpu,pids";
