@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use codexec_sandbox::{read_attributed, write_with};
+use codexec_sandbox::{read_attributed, write_with_fds};
 use codexec_types::{
     ASK_HEAD_BYTES, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, LONG_FRAME_BYTES,
     MAX_ASK_BYTES, frame_length, id_of_long_ask, is_ask, oversized_ask_error,
@@ -254,7 +254,7 @@ impl FrameOutbox {
         let rest = frame.get(self.written..).unwrap_or_default();
         let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
         let now = if self.written == 0 { fds.as_slice() } else { &[] };
-        write_with(self.socket.as_ref().as_fd(), rest, now)
+        write_with_fds(self.socket.as_ref().as_fd(), rest, now)
     }
 
     /// Writes as much as the socket takes without waiting.

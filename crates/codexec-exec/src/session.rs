@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_sandbox::Wanted;
+use codexec_sandbox::MountRequest;
 use codexec_types::{Admitted, Json, WorkerJob};
 
 use crate::engine::Engine;
@@ -77,7 +77,7 @@ pub(crate) async fn mount_read_only(
         let found = fs::metadata(&path)?;
         let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
         let (device, inode) = (found.dev(), found.ino());
-        Ok(mounter.mount(&Wanted { path, device, inode, owner })?)
+        Ok(mounter.mount(&MountRequest { path, device, inode, owner })?)
     })
     .await
 }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use codexec_sandbox::{Mounter, Overlay, Wanted};
+use codexec_sandbox::{MountRequest, Mounter, Overlay};
 use codexec_types::{FileChanges, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
@@ -95,7 +95,7 @@ impl UserDir {
             let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
             let (old, new) = (Path::new(&old), Path::new(&new));
             let guest = layers.find(old)?.map_or((0, 0), |upper| upper.owner);
-            codexec_sandbox::as_file_user(guest, || {
+            codexec_sandbox::run_as_file_user(guest, || {
                 layers.make_folder(new, old)?;
                 self.ledger.move_held(&layers.open_subtree(old)?, &layers.open_subtree(new)?)
             })?;
@@ -132,9 +132,9 @@ fn upper_name(layer: u32) -> String {
     format!("upper-{layer}")
 }
 
-fn lower_mount(wanted: &WorkingDir) -> Wanted {
+fn lower_mount(wanted: &WorkingDir) -> MountRequest {
     let found = &wanted.found;
-    Wanted {
+    MountRequest {
         path: found.path.clone(),
         device: found.device,
         inode: found.inode,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use codexec_sandbox::{Attempt, Posture};
+use codexec_sandbox::{EscapeAttempt, Posture};
 use codexec_types::{Admitted, Language, WorkerJob, WorkingDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -89,7 +89,7 @@ impl Workers {
     }
 
     /// Runs the probe guest, which tries to escape. `Settings::role` must be the probe's role.
-    pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
+    pub async fn probe(&self) -> Result<Vec<EscapeAttempt>, ExecError> {
         let (_busy, worker) = self.0.js.take_slot().await?.occupy();
         let mut line = Vec::new();
         let read = worker.read_to_end(&mut line);

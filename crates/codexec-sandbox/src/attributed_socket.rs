@@ -14,13 +14,13 @@ use nix::sys::socket::{
 /// Creates a socket pair: our end, which identifies writers, and the peer's end.
 pub(crate) fn attributed_pair(kind: SockType) -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-    tell_speakers(&ours)?;
+    enable_peer_credentials(&ours)?;
     Ok((ours, theirs))
 }
 
 /// Makes a socket identify the writer of what is read from it. Call this before anything is
 /// written.
-pub fn tell_speakers(socket: &impl AsFd) -> io::Result<()> {
+pub fn enable_peer_credentials(socket: &impl AsFd) -> io::Result<()> {
     setsockopt(socket, PassCred, &true)?;
     Ok(())
 }
@@ -46,7 +46,7 @@ pub fn read_attributed(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<
 
 /// Writes some of these bytes without blocking, with descriptors attached to the first byte.
 /// Returns how many were written.
-pub fn write_with(
+pub fn write_with_fds(
     socket: BorrowedFd<'_>,
     bytes: &[u8],
     fds: &[BorrowedFd<'_>],

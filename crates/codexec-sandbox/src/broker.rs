@@ -42,7 +42,7 @@ const MAX_ASKS: usize = 1_024;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Connects to the guest's broker, from any process of the guest.
-pub fn open_line() -> io::Result<UnixStream> {
+pub fn connect_to_broker() -> io::Result<UnixStream> {
     UnixStream::connect(SOCKET_PATH)
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use gauge::MemoryGauge;
-pub use hierarchy::NoCgroups;
+pub use hierarchy::CgroupsUnavailable;
 use hierarchy::{CgroupVersion, Hierarchy};
 
 /// Factory for cgroups. They lie below one directory per hierarchy, named after this process's id.
@@ -22,7 +22,7 @@ pub struct Cgroups(Arc<CgroupPool>);
 /// The cgroup of one slot. A dropped cgroup is reused, because creating and removing a cgroup
 /// takes longer than a guest's whole life.
 #[derive(Debug)]
-pub struct Group {
+pub struct SlotCgroup {
     base: Arc<CgroupPool>,
     number: u32,
     gauge: MemoryGauge,
@@ -37,7 +37,7 @@ struct CgroupPool {
 
 impl Cgroups {
     /// Finds the cgroup hierarchies and creates our own directory in each.
-    pub fn find() -> Result<Cgroups, NoCgroups> {
+    pub fn find() -> Result<Cgroups, CgroupsUnavailable> {
         let hierarchy = Hierarchy::find()?;
         hierarchy.remove_leftovers();
         hierarchy.make_base()?;
@@ -54,18 +54,18 @@ impl Cgroups {
     }
 
     /// Returns the cgroup version, for people.
-    pub fn kind(&self) -> &'static str {
+    pub fn version(&self) -> &'static str {
         match self.0.hierarchy.version() {
             CgroupVersion::V2 => "cgroup v2",
             CgroupVersion::V1 => "cgroup v1",
         }
     }
 
-    pub fn group(&self, memory_bytes: u64, processes: u32) -> io::Result<Group> {
+    pub fn create_group(&self, memory_bytes: u64, processes: u32) -> io::Result<SlotCgroup> {
         let made = || self.0.made.fetch_add(1, Ordering::Relaxed);
         let number = self.0.take_free().unwrap_or_else(made);
         match self.0.prepare(number, memory_bytes, processes) {
-            Ok(gauge) => Ok(Group { base: Arc::clone(&self.0), number, gauge }),
+            Ok(gauge) => Ok(SlotCgroup { base: Arc::clone(&self.0), number, gauge }),
             Err(error) => {
                 self.0.free().push(number);
                 Err(error)
@@ -74,9 +74,9 @@ impl Cgroups {
     }
 }
 
-impl Group {
+impl SlotCgroup {
     /// Moves a process into the cgroup. Its future children start inside.
-    pub fn admit(&self, pid: i32) -> io::Result<()> {
+    pub fn add_process(&self, pid: i32) -> io::Result<()> {
         for directory in self.directories() {
             write(&directory.join("cgroup.procs"), &pid.to_string())?;
         }
@@ -99,18 +99,18 @@ impl Group {
         number_after("max ", &self.base.hierarchy.pids_file(self.number))
     }
 
-    /// Returns a gauge of the cgroup's memory. A gauge that outlives its [`Group`] reads whatever
-    /// reuses the cgroup.
+    /// Returns a gauge of the cgroup's memory. A gauge that outlives its [`SlotCgroup`] reads what
+    /// then uses the cgroup.
     pub fn gauge(&self) -> MemoryGauge {
         self.gauge.clone()
     }
 
-    /// Returns the peak memory since the last [`Group::forget_peak`], if the kernel reports it.
+    /// Returns the peak memory since the last [`SlotCgroup::reset_peak`], if the kernel reports it.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
         fs::read_to_string(self.base.hierarchy.peak_file(self.number)?).ok()?.trim().parse().ok()
     }
 
-    pub fn forget_peak(&self) {
+    pub fn reset_peak(&self) {
         if let Some(file) = self.base.hierarchy.peak_file(self.number) {
             let _ = fs::write(file, "0");
         }
@@ -121,7 +121,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for SlotCgroup {
     fn drop(&mut self) {
         self.base.free().push(self.number);
     }

@@ -13,7 +13,7 @@ use nix::sys::socket::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Broken, Launch, Missing, sys};
+use crate::{Launch, LayerError, MissingLayer, sys};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToZygote {
@@ -22,7 +22,7 @@ pub(crate) enum ToZygote {
     /// Enter this plan's rootfs, before any keeper is forked.
     Enter(Launch),
     /// Start this program in the rootfs, with the attached socket as its stdin.
-    Start(Command),
+    Start(ProgramCommand),
     /// Attach a mount in a running worker. Attached: the worker's user and mount namespaces, the
     /// mount, and a socket for the [`AttachReply`].
     Attach { target: PathBuf },
@@ -39,19 +39,19 @@ pub(crate) enum AttachReply {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StartFailure {
-    Broken(Broken),
+    Broken(LayerError),
 }
 
 /// The answer to [`ToZygote::Enter`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromZygote {
-    Entered { missing: Vec<Missing> },
-    Broken(Broken),
+    Entered { missing: Vec<MissingLayer> },
+    Broken(LayerError),
 }
 
 /// A program with its arguments and its whole environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
+pub struct ProgramCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
@@ -65,7 +65,7 @@ pub enum ToKeeper {
     Spawn,
     /// Fork a worker for programs. Attached: the guest's socket, its stdout and stderr, and a
     /// mount for each of `mounts`.
-    Program(Program),
+    Program(ProgramGuest),
     /// Mount a directory of the user in the running worker. Attached: the worker's user and mount
     /// namespaces and the directory's mount; then, the first time, the tmpfs for the real path's
     /// parents, and for a renewal the stage.
@@ -100,8 +100,8 @@ pub struct OverlayRenewal {
 
 /// The guest of a worker for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
-    pub first: First,
+pub struct ProgramGuest {
+    pub first: FirstProcess,
     /// The targets of the mounts.
     pub mounts: Vec<PathBuf>,
     /// True for a session. The host then limits the CPU time of each cell, and no rlimit bounds
@@ -111,16 +111,16 @@ pub struct Program {
 
 /// The first process of a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum First {
+pub enum FirstProcess {
     /// A program that starts at once, with the guest's socket as file descriptor 3.
-    Started(Command),
+    Started(ProgramCommand),
     /// The same, in its own network namespace that contains only a listener of the host, at
     /// [`PROXY_PORT`] of the loopback address. The host decides what the program may reach. The
     /// listener is attached to [`FromInit::Ready`], after the workspace.
-    Fetches(Command),
+    Fetches(ProgramCommand),
     /// An interpreter that starts once the code has arrived over the guest's socket. The code is a
     /// file, whose path is the last argument; the input is on stdin.
-    Scripted(Command),
+    Scripted(ProgramCommand),
     /// A process from outside, which enters the worker by the namespaces attached to
     /// [`FromInit::Ready`].
     Enters,
@@ -141,7 +141,7 @@ pub enum FromInit {
     /// listener. All others attach the user and mount namespaces and the tmpfs for a real path's
     /// parents; for a process that enters, all namespaces and the Landlock ruleset, if in force.
     Ready,
-    Broken(Broken),
+    Broken(LayerError),
     /// A cell begins. Attached: the read ends of its stdout and stderr.
     Streams,
     /// The guest's first process has ended, with this wait status.
@@ -156,9 +156,9 @@ pub enum FromKeeper {
     /// its process id differs in another PID namespace.
     Hello,
     Built {
-        missing: Vec<Missing>,
+        missing: Vec<MissingLayer>,
     },
-    Broken(Broken),
+    Broken(LayerError),
     /// A worker has started. Attached: its socket and its pidfd.
     Spawned,
     /// The worker sees the user's directory. Attached, the first time: the stage, which is the
@@ -166,14 +166,14 @@ pub enum FromKeeper {
     Mounted {
         is_at_real_path: bool,
     },
-    NotMounted(Broken),
+    NotMounted(LayerError),
     /// The worker and everything it started are dead and reaped.
-    Exited(Exit),
+    Exited(WorkerExit),
 }
 
 /// A worker's exit status and resource usage, from `wait4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct WorkerExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     pub cpu_us: u64,

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use nix::unistd::execve;
 
-use crate::control::Command;
+use crate::control::ProgramCommand;
 
 /// A command converted to C strings. The conversion happens before the fork, so that an invalid
 /// command fails in the parent.
@@ -16,7 +16,7 @@ pub(crate) struct PreparedCommand {
 }
 
 impl PreparedCommand {
-    pub(crate) fn new(command: &Command) -> io::Result<PreparedCommand> {
+    pub(crate) fn new(command: &ProgramCommand) -> io::Result<PreparedCommand> {
         let text = |text: &[u8]| CString::new(text).map_err(io::Error::other);
         let program = text(command.program.as_os_str().as_bytes())?;
         let arguments = command.arguments.iter().map(|argument| text(argument.as_bytes()));

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::control::{self, AttachReply, Command as Started, FromZygote, ToZygote};
+use crate::control::{self, AttachReply, FromZygote, ProgramCommand, ToZygote};
 use crate::worker::CONFINED;
-use crate::{Broken, Launch, Layer, Missing, sys};
+use crate::{Launch, Layer, LayerError, MissingLayer, sys};
 
 /// How long a zygote may take to attach a mount.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -57,12 +57,12 @@ impl ZygoteLink {
         self.control.as_fd()
     }
 
-    pub fn keeper(&self) -> io::Result<KeeperLink> {
+    pub fn start_keeper(&self) -> io::Result<KeeperLink> {
         self.request(&ToZygote::Keeper, &[])
     }
 
     /// Starts a program in the rootfs, with a packet socket to the host as its stdin.
-    pub fn start_program(&self, program: Started) -> io::Result<KeeperLink> {
+    pub fn start_program(&self, program: ProgramCommand) -> io::Result<KeeperLink> {
         self.request(&ToZygote::Start(program), &[])
     }
 
@@ -87,7 +87,10 @@ impl ZygoteLink {
     }
 
     /// Makes the zygote enter the plan's rootfs. Must be the first request. Blocks.
-    pub fn enter(&self, launch: &Launch) -> io::Result<Result<Vec<Missing>, Broken>> {
+    pub fn enter_rootfs(
+        &self,
+        launch: &Launch,
+    ) -> io::Result<Result<Vec<MissingLayer>, LayerError>> {
         control::send(self.control.as_fd(), &ToZygote::Enter(launch.clone()), &[])?;
         match control::receive(self.control.as_fd())? {
             Some((FromZygote::Entered { missing }, _)) => Ok(Ok(missing)),
@@ -160,13 +163,13 @@ impl WorkerHandles {
     }
 
     /// Sends SIGTERM to all processes of a worker for programs.
-    pub fn ask_to_end(&self) {
+    pub fn terminate(&self) {
         let _ = sys::signal(self.pidfd.as_fd(), libc::SIGTERM);
     }
 
     /// Makes the first process of a worker for programs interrupt its guest.
     pub fn interrupt(&self) {
-        interrupt(&self.pidfd);
+        interrupt_process(&self.pidfd);
     }
 }
 
@@ -181,7 +184,7 @@ pub fn process_id(pidfd: BorrowedFd<'_>) -> Option<i32> {
 
 /// Sends SIGINT to the process behind a pidfd. Does nothing if the process has ended; unlike a
 /// process id, a pidfd is never reused.
-pub fn interrupt(pidfd: &OwnedFd) {
+pub fn interrupt_process(pidfd: &OwnedFd) {
     let _ = sys::signal(pidfd.as_fd(), libc::SIGINT);
 }
 
@@ -224,14 +227,15 @@ pub fn time_since_boot() -> Duration {
 
 /// Parses a worker's first message: confined, or the layer that failed. Returns `None` while the
 /// message is incomplete.
-pub fn confined(received: &[u8]) -> Option<Result<(), Broken>> {
+pub fn parse_confined(received: &[u8]) -> Option<Result<(), LayerError>> {
     match received {
         [] => None,
         [CONFINED, ..] => Some(Ok(())),
         _ => {
             let line = received.strip_suffix(b"\n")?;
-            let invalid =
-                || Broken::new(Layer::Seccomp, "invalid first message from a worker", libc::EPROTO);
+            let invalid = || {
+                LayerError::new(Layer::Seccomp, "invalid first message from a worker", libc::EPROTO)
+            };
             Some(Err(serde_json::from_slice(line).unwrap_or_else(|_| invalid())))
         }
     }
@@ -239,7 +243,7 @@ pub fn confined(received: &[u8]) -> Option<Result<(), Broken>> {
 
 /// Returns true if a file system has no bytes or no inodes left. One inode is not counted: a
 /// script's stdin is an unlinked file, which disappears with the script.
-pub fn is_full(directory: &OwnedFd) -> bool {
+pub fn is_filesystem_full(directory: &OwnedFd) -> bool {
     nix::sys::statvfs::fstatvfs(directory)
         .is_ok_and(|stat| stat.blocks_available() == 0 || stat.files_free() <= 1)
 }
@@ -256,7 +260,7 @@ pub fn shares_memory(one: i32, other: i32) -> bool {
 }
 
 /// Raises the scheduling priority of this thread as far as our rights allow.
-pub fn hurry_thread() {
+pub fn raise_thread_priority() {
     sys::raise_thread_priority();
 }
 
@@ -272,7 +276,7 @@ pub fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
 
 /// Runs file operations as this user, if we are root: no other user can create files on a guest's
 /// own file system. Affects only this thread, so `work` must be synchronous.
-pub fn as_file_user<T>((user, group): (u32, u32), work: impl FnOnce() -> T) -> T {
+pub fn run_as_file_user<T>((user, group): (u32, u32), work: impl FnOnce() -> T) -> T {
     let _user = is_root().then(|| crate::sys::FileUser::become_user(user, group));
     work()
 }

@@ -20,15 +20,15 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 
-use crate::control::{self, First, FromInit, NAMESPACES, PROXY_PORT, Program};
+use crate::control::{self, FirstProcess, FromInit, NAMESPACES, PROXY_PORT, ProgramGuest};
 use crate::rootfs::{self, BOX, TEMPORARY, WORK};
 use crate::shared_layers::{errno_of, map_user};
-use crate::{Broken, Launch, Layer, Room, overlay, ruleset, seccomp, sys};
+use crate::{Launch, Layer, LayerError, Rootfs, overlay, ruleset, seccomp, sys};
 
 /// The launch parameters of a worker for programs.
 pub(crate) struct InitLaunch {
     pub(crate) launch: Launch,
-    pub(crate) program: Program,
+    pub(crate) program: ProgramGuest,
     /// The socket to the host.
     pub(crate) control: OwnedFd,
     /// The guest's socket, its stdout and stderr, and the mounts.
@@ -68,14 +68,14 @@ struct Confined {
 /// Applies all layers but Landlock and the limit on open files, which apply only to the guest.
 fn confine(
     launch: &Launch,
-    program: &Program,
+    program: &ProgramGuest,
     [control, out, err]: [&OwnedFd; 3],
     channel: &UnixStream,
     mounts: &[OwnedFd],
-) -> Result<Confined, Broken> {
+) -> Result<Confined, LayerError> {
     let require = |layer: Layer, step: &str, result: Result<(), Errno>| match result {
         Err(errno) if !launch.lowered.contains(&layer) => {
-            Err(Broken::new(layer, step, errno as i32))
+            Err(LayerError::new(layer, step, errno as i32))
         }
         Ok(()) | Err(_) => Ok(()),
     };
@@ -90,18 +90,18 @@ fn confine(
     let mapped = prctl::set_dumpable(true).and_then(|()| map_user(1000, 1000));
     require(Layer::User, "map the user", mapped)?;
     let rootfs = launch.room.as_ref();
-    let rootfs = rootfs.ok_or_else(|| Broken::new(Layer::Root, "no rootfs in the plan", 0))?;
+    let rootfs = rootfs.ok_or_else(|| LayerError::new(Layer::Root, "no rootfs in the plan", 0))?;
     require(Layer::Root, "mount the workspace", mount_workspace(rootfs))?;
     require(Layer::Root, "attach the mounts", attach(&program.mounts, mounts))?;
     let mut cells = None;
-    if program.is_session && matches!(program.first, First::Scripted(_)) {
+    if program.is_session && matches!(program.first, FirstProcess::Scripted(_)) {
         let folder = mount_cells_folder().map(|folder| cells = Some(folder));
         require(Layer::Root, "mount the folder of cells", folder)?;
     }
     let parents = overlay::make_parents_tmpfs()
-        .map_err(|errno| Broken::new(Layer::Root, "make a tmpfs", errno as i32))?;
-    let fetches = matches!(program.first, First::Fetches(_));
-    let opened = open_ready_fds(fetches, program.first == First::Enters, &parents)?;
+        .map_err(|errno| LayerError::new(Layer::Root, "make a tmpfs", errno as i32))?;
+    let fetches = matches!(program.first, FirstProcess::Fetches(_));
+    let opened = open_ready_fds(fetches, program.first == FirstProcess::Enters, &parents)?;
     // THREAT[ESC-2]: covers the host's /proc entirely.
     require(Layer::Pid, "mount /proc", rootfs::mount_proc("subset=pid"))?;
     require(Layer::Root, "enter the workspace", chdir(WORK))?;
@@ -117,7 +117,7 @@ fn confine(
     require(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
     require(Layer::Seccomp, "load the filter", seccomp::load_filter(profile))?;
     let mut fds: Vec<BorrowedFd<'_>> = opened.iter().map(OwnedFd::as_fd).collect();
-    if program.first == First::Enters {
+    if program.first == FirstProcess::Enters {
         fds.extend(rules.as_ref().map(OwnedFd::as_fd));
     }
     let sent = control::send(control.as_fd(), &FromInit::Ready, &fds);
@@ -147,14 +147,18 @@ fn mount_cells_folder() -> Result<OwnedFd, Errno> {
 }
 
 /// Opens the descriptors that are attached to [`FromInit::Ready`], except for the ruleset.
-fn open_ready_fds(fetches: bool, enters: bool, parents: &OwnedFd) -> Result<Vec<OwnedFd>, Broken> {
+fn open_ready_fds(
+    fetches: bool,
+    enters: bool,
+    parents: &OwnedFd,
+) -> Result<Vec<OwnedFd>, LayerError> {
     let mut fds: Vec<OwnedFd> =
         vec![open(Path::new(WORK), Layer::Root)?, open(Path::new(BOX), Layer::Root)?];
     if fetches {
         // Required even if the layer is lowered: otherwise the guest would share a network with
         // other guests.
         let listener = network::unshare_with_listener().map_err(|errno| {
-            Broken::new(Layer::Network, "make a network for one listener", errno as i32)
+            LayerError::new(Layer::Network, "make a network for one listener", errno as i32)
         })?;
         fds.push(listener);
         return Ok(fds);
@@ -164,7 +168,7 @@ fn open_ready_fds(fetches: bool, enters: bool, parents: &OwnedFd) -> Result<Vec<
         fds.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
     }
     let parents = parents.try_clone().map_err(errno_of);
-    fds.push(parents.map_err(|errno| Broken::new(Layer::Root, "make a tmpfs", errno as i32))?);
+    fds.push(parents.map_err(|errno| LayerError::new(Layer::Root, "make a tmpfs", errno as i32))?);
     for name in namespaces {
         fds.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
     }
@@ -175,7 +179,7 @@ fn open_ready_fds(fetches: bool, enters: bool, parents: &OwnedFd) -> Result<Vec<
 ///
 /// THREAT[RES-7]: the kernel counts descriptors in flight per user, for all guests together, and
 /// checks them against the sender's limit. Init must be able to send when guests have used theirs.
-fn set_rlimits(launch: &Launch, program: &Program) -> Result<(), Errno> {
+fn set_rlimits(launch: &Launch, program: &ProgramGuest) -> Result<(), Errno> {
     for (resource, limit) in launch.rlimits.numbers() {
         let is_left_out =
             resource == libc::RLIMIT_NOFILE || (resource == libc::RLIMIT_CPU && program.is_session);
@@ -187,7 +191,7 @@ fn set_rlimits(launch: &Launch, program: &Program) -> Result<(), Errno> {
 }
 
 /// Mounts one tmpfs of bounded size for all that the guest writes, temporary files included.
-fn mount_workspace(rootfs: &Room) -> Result<(), Errno> {
+fn mount_workspace(rootfs: &Rootfs) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let options = format!("size={},nr_inodes={},mode=755", rootfs.disk_bytes, rootfs.disk_files);
     mount(Some("box"), BOX, Some("tmpfs"), flags, Some(options.as_str()))?;
@@ -226,7 +230,9 @@ fn attach(targets: &[PathBuf], mounts: &[OwnedFd]) -> Result<(), Errno> {
     Ok(())
 }
 
-fn open(path: &Path, layer: Layer) -> Result<OwnedFd, Broken> {
+fn open(path: &Path, layer: Layer) -> Result<OwnedFd, LayerError> {
     let opened = File::open(path).map_err(errno_of);
-    opened.map(OwnedFd::from).map_err(|errno| Broken::new(layer, "open a namespace", errno as i32))
+    opened
+        .map(OwnedFd::from)
+        .map_err(|errno| LayerError::new(layer, "open a namespace", errno as i32))
 }

@@ -10,7 +10,7 @@ use crate::control::{self, receive};
 use crate::init::{self, InitLaunch};
 use crate::sys::{self, Cloned};
 use crate::{
-    Broken, FromKeeper, Launch, Layer, OverlayRequest, ToKeeper, overlay, shared_layers, worker,
+    FromKeeper, Launch, Layer, LayerError, OverlayRequest, ToKeeper, overlay, shared_layers, worker,
 };
 
 /// The role of this process when [`serve_host`] returns: the keeper, or a child that it forked.
@@ -158,7 +158,7 @@ impl MountHelper {
     /// Reaps the helper. A helper reports its result to the host itself, unless it died.
     fn reap(self, host: BorrowedFd<'_>) -> io::Result<()> {
         if sys::reap(self.pid)?.code != Some(0) {
-            let broken = Broken::new(Layer::Mount, "the mount helper died", libc::EIO);
+            let broken = LayerError::new(Layer::Mount, "the mount helper died", libc::EIO);
             FromKeeper::NotMounted(broken).send(host, &[])?;
         }
         Ok(())

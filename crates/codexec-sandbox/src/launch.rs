@@ -12,7 +12,7 @@ pub struct Launch {
     pub hostname: String,
     pub rlimits: Rlimits,
     /// The rootfs; `None` for a guest without files and processes, in an empty root.
-    pub room: Option<Room>,
+    pub room: Option<Rootfs>,
     /// The layers that the settings lower by name. Each is still tried.
     pub lowered: Vec<Layer>,
     /// The limit on private memory per process, if no cgroup bounds all processes together. Shared
@@ -35,7 +35,7 @@ pub struct Rlimits {
 
 /// The root file system of a guest's programs: read-only, except for one tmpfs of bounded size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Room {
+pub struct Rootfs {
     /// The host's files and directories that are bind-mounted read-only at the same path. Missing
     /// ones are skipped.
     pub shown: Vec<PathBuf>,
@@ -54,7 +54,7 @@ pub struct Room {
 
 impl Launch {
     /// Plans the sandbox of an interpreter without files, processes and network.
-    pub fn interpreter(memory_bytes: u64, lowered: Vec<Layer>) -> Launch {
+    pub fn for_interpreter(memory_bytes: u64, lowered: Vec<Layer>) -> Launch {
         let rlimits = Rlimits {
             // The engine's heap is limited to `memory_bytes`; the binary and its stack add to that.
             address_space_bytes: Some(memory_bytes + (512 << 20)),
@@ -68,7 +68,7 @@ impl Launch {
     }
 
     /// Plans the sandbox of programs in a rootfs.
-    pub fn programs(room: Room, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
+    pub fn for_programs(room: Rootfs, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
         Launch::new(rlimits, Some(room), lowered)
     }
 
@@ -78,7 +78,7 @@ impl Launch {
         Launch { data_bytes: Some(2 * memory_bytes + (2 << 30)), ..self }
     }
 
-    fn new(rlimits: Rlimits, room: Option<Room>, lowered: Vec<Layer>) -> Launch {
+    fn new(rlimits: Rlimits, room: Option<Rootfs>, lowered: Vec<Layer>) -> Launch {
         let hostname = HOSTNAME.to_owned();
         Launch { uid: UID, hostname, rlimits, room, lowered, data_bytes: None }
     }

@@ -98,7 +98,7 @@ impl fmt::Display for Layer {
 
 /// A layer that is not in force, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingLayer {
     pub layer: Layer,
     pub reason: String,
 }
@@ -106,7 +106,7 @@ pub struct Missing {
 /// The layers in force around a guest, given by those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posture {
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingLayer>,
 }
 
 impl Posture {
@@ -133,23 +133,23 @@ impl fmt::Display for Posture {
 
 /// A layer that failed and that the plan does not lower.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Broken {
+pub struct LayerError {
     pub layer: Layer,
     pub step: String,
     pub errno: i32,
 }
 
-impl Broken {
-    pub fn new(layer: Layer, step: &str, errno: impl Into<i32>) -> Broken {
-        Broken { layer, step: step.to_owned(), errno: errno.into() }
+impl LayerError {
+    pub fn new(layer: Layer, step: &str, errno: impl Into<i32>) -> LayerError {
+        LayerError { layer, step: step.to_owned(), errno: errno.into() }
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for LayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = io::Error::from_raw_os_error(self.errno);
         write!(f, "sandbox layer `{}` is not available: {}: {error}", self.layer, self.step)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for LayerError {}

@@ -39,24 +39,24 @@ mod sys;
 mod worker;
 mod zygote;
 
-pub use attributed_socket::{read_attributed, tell_speakers, write_with};
-pub use broker::open_line;
-pub use cgroup::{Cgroups, Group, MemoryGauge, NoCgroups};
+pub use attributed_socket::{enable_peer_credentials, read_attributed, write_with_fds};
+pub use broker::connect_to_broker;
+pub use cgroup::{Cgroups, CgroupsUnavailable, MemoryGauge, SlotCgroup};
 pub use control::{
-    Command, Exit, First, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal,
-    OverlayRequest, PROXY_PORT, Program, ToKeeper, pair as packet_pair, receive as receive_packet,
-    send as send_packet,
+    FirstProcess, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal, OverlayRequest,
+    PROXY_PORT, ProgramCommand, ProgramGuest, ToKeeper, WorkerExit, pair as packet_pair,
+    receive as receive_packet, send as send_packet,
 };
-pub use entry::Entry;
-pub use exchange::exchange;
+pub use entry::WorkerEntry;
+pub use exchange::swap_directories;
 pub use host::{
-    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, as_file_user, confined, hurry_thread,
-    interrupt, is_full, is_open_for_writing, is_root, process_id, shares_memory, time_since_boot,
-    used_bytes,
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, interrupt_process, is_filesystem_full,
+    is_open_for_writing, is_root, parse_confined, process_id, raise_thread_priority,
+    run_as_file_user, shares_memory, time_since_boot, used_bytes,
 };
-pub use launch::{Launch, Rlimits, Room};
-pub use layer::{Broken, Layer, Missing, Posture};
-pub use mounter::{Mounter, Wanted, serve_mounter};
-pub use probe::{Attempt, probe_guest};
-pub use program_query::ask_program;
+pub use launch::{Launch, Rlimits, Rootfs};
+pub use layer::{Layer, LayerError, MissingLayer, Posture};
+pub use mounter::{MountRequest, Mounter, serve_mounter};
+pub use probe::{EscapeAttempt, probe_guest};
+pub use program_query::query_program;
 pub use zygote::serve_zygote;

@@ -21,7 +21,7 @@ use crate::{ZygoteLink, shared_layers, sys};
 
 /// A request for a mount of the directory in which a guest will work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct MountRequest {
     /// A path without symlinks. The mount fails if any component has become one.
     pub path: PathBuf,
     /// The expected device and inode. The mount fails if the directory was replaced.
@@ -57,7 +57,7 @@ impl Mounter {
     }
 
     /// Makes a detached read-only mount of the directory, without the mounts below it. Blocks.
-    pub fn mount(&self, request: &Wanted) -> io::Result<OwnedFd> {
+    pub fn mount(&self, request: &MountRequest) -> io::Result<OwnedFd> {
         let link = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         send(link.control(), request, &[])?;
         match receive(link.control())? {
@@ -74,7 +74,7 @@ impl Mounter {
 pub fn serve_mounter(control: &OwnedFd) -> io::Result<()> {
     let ready = unshare_mounts();
     let mut owners = OwnerNamespaces::default();
-    while let Some((request, _)) = receive::<Wanted>(control.as_fd())? {
+    while let Some((request, _)) = receive::<MountRequest>(control.as_fd())? {
         match ready.and_then(|()| make_mount(&request, &mut owners)) {
             Ok(mount) => send(control.as_fd(), &MountReply::Done, &[mount.as_fd()])?,
             Err(errno) => {
@@ -121,7 +121,7 @@ impl OwnerNamespaces {
     }
 }
 
-fn make_mount(request: &Wanted, owners: &mut OwnerNamespaces) -> Result<OwnedFd, Errno> {
+fn make_mount(request: &MountRequest, owners: &mut OwnerNamespaces) -> Result<OwnedFd, Errno> {
     let directory = open(&request.path)?;
     let stat = fstat(&directory)?;
     // THREAT[FIL-1]: the mounted directory is the one that was checked, even if its path has

@@ -26,7 +26,7 @@ use nix::sys::stat::{Mode, umask};
 use crate::mounter::{NO_DEVICES, NO_SETUID};
 use crate::rootfs::WORK;
 use crate::shared_layers::errno_of;
-use crate::{Broken, FromKeeper, Layer, Overlay, OverlayRenewal, OverlayRequest, sys};
+use crate::{FromKeeper, Layer, LayerError, Overlay, OverlayRenewal, OverlayRequest, sys};
 
 /// The directory for the stage's own mounts. The stage needs nothing else from there.
 const STAGE: &str = "/proc";
@@ -61,9 +61,12 @@ pub(crate) fn make_parents_tmpfs() -> Result<OwnedFd, Errno> {
     sys::new_tmpfs(&options, NO_SETUID | NO_DEVICES)
 }
 
-fn mount_in_worker(request: &OverlayRequest, fds: Vec<OwnedFd>) -> Result<MountedOverlay, Broken> {
+fn mount_in_worker(
+    request: &OverlayRequest,
+    fds: Vec<OwnedFd>,
+) -> Result<MountedOverlay, LayerError> {
     let [user, worker, lower, last] = <[OwnedFd; 4]>::try_from(fds)
-        .map_err(|_| Broken::new(Layer::Mount, "not 4 descriptors", Errno::EINVAL as i32))?;
+        .map_err(|_| LayerError::new(Layer::Mount, "not 4 descriptors", Errno::EINVAL as i32))?;
     step("die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     umask(Mode::from_bits_truncate(0o022));
     // The folder keeps naming this process's namespaces, whichever it enters. Root owns the
@@ -86,7 +89,7 @@ fn mount_first(
     worker: BorrowedFd<'_>,
     lower: &OwnedFd,
     parents: &OwnedFd,
-) -> Result<MountedOverlay, Broken> {
+) -> Result<MountedOverlay, LayerError> {
     step("enter the worker", setns(worker, CloneFlags::CLONE_NEWNS))?;
     step("make the stage", make_stage())?;
     let mut fds = vec![step("open the stage", open_at(own, "mnt"))?];
@@ -110,7 +113,7 @@ fn renew(
     worker: BorrowedFd<'_>,
     lower: &OwnedFd,
     stage: &OwnedFd,
-) -> Result<MountedOverlay, Broken> {
+) -> Result<MountedOverlay, LayerError> {
     step("enter the stage", setns(stage, CloneFlags::CLONE_NEWNS))?;
     for old in [MERGED, LOWER] {
         step("clear the stage", umount2(old, MntFlags::MNT_DETACH))?;
@@ -194,8 +197,8 @@ fn open_at(folder: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
 
 const NO_RIGHTS: MsFlags = MsFlags::MS_NOSUID.union(MsFlags::MS_NODEV);
 
-fn step<T>(name: &str, result: Result<T, Errno>) -> Result<T, Broken> {
-    result.map_err(|errno| Broken::new(Layer::Mount, name, errno as i32))
+fn step<T>(name: &str, result: Result<T, Errno>) -> Result<T, LayerError> {
+    result.map_err(|errno| LayerError::new(Layer::Mount, name, errno as i32))
 }
 
 fn ignore(errno: Errno, ignored: Errno) -> Result<(), Errno> {

@@ -11,7 +11,7 @@ use crate::sys;
 
 /// One escape attempt and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct EscapeAttempt {
     pub what: String,
     /// The error of the attempt; `None` if the attempt succeeded, which is a hole in the sandbox.
     pub blocked_by: Option<String>,
@@ -19,7 +19,7 @@ pub struct Attempt {
 
 /// Makes all attempts and sends their results to the host as one line of JSON.
 pub fn probe_guest(mut socket: UnixStream) {
-    let attempts: Vec<Attempt> = try_files().into_iter().chain(try_calls()).collect();
+    let attempts: Vec<EscapeAttempt> = try_files().into_iter().chain(try_calls()).collect();
     if let Ok(mut line) = serde_json::to_vec(&attempts) {
         line.push(b'\n');
         // Fails only if the host is gone.
@@ -27,27 +27,27 @@ pub fn probe_guest(mut socket: UnixStream) {
     }
 }
 
-fn try_files() -> Vec<Attempt> {
-    let read = |path: &str| Attempt {
+fn try_files() -> Vec<EscapeAttempt> {
+    let read = |path: &str| EscapeAttempt {
         what: format!("read {path}"),
         blocked_by: fs::read(path).err().map(|error| error.to_string()),
     };
-    let mut attempts: Vec<Attempt> =
+    let mut attempts: Vec<EscapeAttempt> =
         ["/etc/passwd", "/proc/self/environ", "/proc/1/cmdline", "/sys/kernel/mm", "/dev/null"]
             .map(read)
             .to_vec();
-    attempts.push(Attempt {
+    attempts.push(EscapeAttempt {
         what: "list /".to_owned(),
         blocked_by: fs::read_dir("/").err().map(|error| error.to_string()),
     });
-    attempts.push(Attempt {
+    attempts.push(EscapeAttempt {
         what: "write /tmp/x".to_owned(),
         blocked_by: fs::write("/tmp/x", "x").err().map(|error| error.to_string()),
     });
     attempts
 }
 
-fn try_calls() -> Vec<Attempt> {
+fn try_calls() -> Vec<EscapeAttempt> {
     use libc::*;
     let new_user = c_long::from(CLONE_NEWUSER);
     let exec = c_long::from(PROT_READ | PROT_EXEC);
@@ -82,7 +82,7 @@ fn try_calls() -> Vec<Attempt> {
         ("prctl", SYS_prctl, [c_long::from(PR_GET_DUMPABLE), 0, 0, 0]),
         ("mmap(PROT_EXEC)", SYS_mmap, [0, 4096, exec, private]),
     ]
-    .map(|(what, number, arguments)| Attempt {
+    .map(|(what, number, arguments)| EscapeAttempt {
         what: what.to_owned(),
         blocked_by: sys::attempt(number, arguments).map(|errno| errno.to_string()),
     })

@@ -16,7 +16,7 @@ use crate::sys;
 /// Runs a program and returns its stdout. Blocks for up to `timeout`, so never call this while
 /// serving a request.
 #[expect(clippy::disallowed_methods, reason = "queries an interpreter, outside of any request")]
-pub fn ask_program(
+pub fn query_program(
     program: &Path,
     arguments: &[&str],
     environment: &[(String, OsString)],

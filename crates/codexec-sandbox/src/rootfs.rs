@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 
-use crate::Room;
+use crate::Rootfs;
 use crate::shared_layers::errno_of;
 
 /// The mount point of a worker's own tmpfs.
@@ -41,7 +41,7 @@ const LINKS: &[(&str, &str)] = &[
 
 /// Builds the rootfs and makes it this process's root. Needs an unshared mount namespace and the
 /// right to mount.
-pub(crate) fn enter(rootfs: &Room) -> Result<(), Errno> {
+pub(crate) fn enter(rootfs: &Rootfs) -> Result<(), Errno> {
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("room"), BUILD, Some("tmpfs"), flags, Some("size=4m,nr_inodes=4k,mode=755"))?;

@@ -13,11 +13,11 @@ use nix::unistd::{
     sethostname, setresgid, setresuid, setsid,
 };
 
-use crate::{Broken, Launch, Layer, Missing, Room, rootfs, ruleset, seccomp, sys};
+use crate::{Launch, Layer, LayerError, MissingLayer, Rootfs, rootfs, ruleset, seccomp, sys};
 
 /// Applies all shared layers in a keeper whose workers need no files. A lowered layer is tried
 /// all the same, and reported if it is missing.
-pub(crate) fn confine_keeper(launch: &Launch) -> Result<Vec<Missing>, Broken> {
+pub(crate) fn confine_keeper(launch: &Launch) -> Result<Vec<MissingLayer>, LayerError> {
     let mut layers = LayerBuilder::new(&launch.lowered);
     layers.apply(Layer::User, "detach from the terminal", detach_from_terminal)?;
     layers.apply(Layer::User, "become an unprivileged user", || drop_root(launch.uid))?;
@@ -35,7 +35,10 @@ pub(crate) fn confine_keeper(launch: &Launch) -> Result<Vec<Missing>, Broken> {
 }
 
 /// Puts a zygote of programs into the rootfs, in which all its keepers and workers run.
-pub(crate) fn enter_rootfs(launch: &Launch, rootfs: &Room) -> Result<Vec<Missing>, Broken> {
+pub(crate) fn enter_rootfs(
+    launch: &Launch,
+    rootfs: &Rootfs,
+) -> Result<Vec<MissingLayer>, LayerError> {
     let mut layers = LayerBuilder::new(&launch.lowered);
     layers.apply(Layer::User, "detach from the terminal", detach_from_terminal)?;
     // A guest of a plain user sees only what that user can read. Root builds the rootfs before it
@@ -72,7 +75,7 @@ pub(crate) fn enter_rootfs(launch: &Launch, rootfs: &Room) -> Result<Vec<Missing
 /// program may enter the namespaces of workers.
 ///
 /// THREAT[ZYG-1]: the layers are in force before the program starts and imports anything.
-pub(crate) fn confine_forking_program(lowered: &[Layer]) -> Result<(), Broken> {
+pub(crate) fn confine_forking_program(lowered: &[Layer]) -> Result<(), LayerError> {
     let mut layers = LayerBuilder::new(lowered);
     layers.apply(Layer::User, "begin a session", || setsid().map(drop))?;
     layers.apply(Layer::Mount, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWNS))?;
@@ -100,7 +103,7 @@ const CAP_SYS_CHROOT: u32 = 18;
 const CAP_SETPCAP: u32 = 8;
 
 /// Applies the layers that no two slots share, in a keeper in a rootfs.
-pub(crate) fn isolate_slot(launch: &Launch) -> Result<Vec<Missing>, Broken> {
+pub(crate) fn isolate_slot(launch: &Launch) -> Result<Vec<MissingLayer>, LayerError> {
     let mut layers = LayerBuilder::new(&launch.lowered);
     layers.unshare_network()?;
     layers.apply(Layer::User, "become undumpable", || prctl::set_dumpable(false))?;
@@ -110,7 +113,7 @@ pub(crate) fn isolate_slot(launch: &Launch) -> Result<Vec<Missing>, Broken> {
 /// Applies layers one by one, and collects the missing ones.
 struct LayerBuilder<'a> {
     lowered: &'a [Layer],
-    missing: Vec<Missing>,
+    missing: Vec<MissingLayer>,
 }
 
 impl<'a> LayerBuilder<'a> {
@@ -123,26 +126,26 @@ impl<'a> LayerBuilder<'a> {
         layer: Layer,
         step: &str,
         build: impl FnOnce() -> Result<(), Errno>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), LayerError> {
         let Err(errno) = build() else { return Ok(()) };
         if !self.lowered.contains(&layer) {
-            return Err(Broken::new(layer, step, errno as i32));
+            return Err(LayerError::new(layer, step, errno as i32));
         }
         let reason = format!("{step}: {}", errno.desc());
         if self.missing.iter().all(|missing| missing.layer != layer) {
-            self.missing.push(Missing { layer, reason });
+            self.missing.push(MissingLayer { layer, reason });
         }
         Ok(())
     }
 
     /// THREAT[NET-1]: no interface of the new namespace is up.
-    fn unshare_network(&mut self) -> Result<(), Broken> {
+    fn unshare_network(&mut self) -> Result<(), LayerError> {
         let step = "unshare the namespace";
         self.apply(Layer::Network, step, || unshare(CloneFlags::CLONE_NEWNET))
     }
 
     /// Makes the zygote the first process of a PID namespace for its keepers and programs.
-    fn unshare_processes(&mut self) -> Result<(), Broken> {
+    fn unshare_processes(&mut self) -> Result<(), LayerError> {
         self.apply(Layer::Pid, "unshare the namespace", || unshare(CloneFlags::CLONE_NEWPID))?;
         if self.missing.iter().any(|missing| missing.layer == Layer::Pid) {
             return Ok(());
@@ -150,7 +153,7 @@ impl<'a> LayerBuilder<'a> {
         self.apply(Layer::Pid, "become its first process", sys::continue_in_child)
     }
 
-    fn unshare_names(&mut self, hostname: &str) -> Result<(), Broken> {
+    fn unshare_names(&mut self, hostname: &str) -> Result<(), LayerError> {
         for (layer, flag) in [
             (Layer::Ipc, CloneFlags::CLONE_NEWIPC),
             (Layer::Uts, CloneFlags::CLONE_NEWUTS),

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal};
 
-use crate::Exit;
+use crate::WorkerExit;
 
 pub(crate) use mounting::{
     clone_tree, mount_beneath, move_mount, new_tmpfs, open_without_links, set_attributes,
@@ -124,7 +124,7 @@ pub(crate) fn reap_status(pid: i32) -> Option<i32> {
 }
 
 /// Waits for a child and reaps it. Returns its exit status and resource usage.
-pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
+pub(crate) fn reap(pid: i32) -> io::Result<WorkerExit> {
     let mut status = 0;
     // SAFETY: rusage is plain data for which all-zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -136,7 +136,7 @@ pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
     }
     let micros =
         |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
-    Ok(Exit {
+    Ok(WorkerExit {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
         signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),

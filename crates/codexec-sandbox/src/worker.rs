@@ -9,7 +9,7 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 
 use crate::sys::{self, Cloned};
-use crate::{Broken, Launch, Layer, seccomp};
+use crate::{Launch, Layer, LayerError, seccomp};
 
 /// The namespaces that no two workers share. The network namespace is that of the keeper: it is
 /// empty, and a worker cannot create sockets in it.
@@ -27,14 +27,14 @@ const UNSHARED: [(Layer, libc::c_int); 6] = [
 /// The first byte on a worker's socket if every layer is in force. See [`report`].
 pub(crate) const CONFINED: u8 = b'1';
 
-pub(crate) fn clone(launch: &Launch) -> Result<Cloned, Broken> {
+pub(crate) fn clone(launch: &Launch) -> Result<Cloned, LayerError> {
     let is_lowered = |layer: &Layer| launch.lowered.contains(layer);
     let all = UNSHARED.iter().fold(0, |flags, (_, flag)| flags | flag);
     let required = UNSHARED.iter().filter(|(layer, _)| !is_lowered(layer));
     let required = required.fold(0, |flags, (_, flag)| flags | flag);
     let cloned = sys::clone_into(all)
         .or_else(|errno| if required == all { Err(errno) } else { sys::clone_into(required) });
-    cloned.map_err(|errno| Broken::new(Layer::Pid, "clone into new namespaces", errno as i32))
+    cloned.map_err(|errno| LayerError::new(Layer::Pid, "clone into new namespaces", errno as i32))
 }
 
 /// Applies the last layers, reports the result, runs the guest, and exits.
@@ -47,10 +47,10 @@ pub(crate) fn serve(launch: &Launch, socket: UnixStream, guest: impl FnOnce(Unix
     sys::exit_now(1)
 }
 
-fn confine(launch: &Launch, socket: &UnixStream) -> Result<(), Broken> {
+fn confine(launch: &Launch, socket: &UnixStream) -> Result<(), LayerError> {
     let require = |layer: Layer, step: &str, result: Result<(), Errno>| match result {
         Err(errno) if !launch.lowered.contains(&layer) => {
-            Err(Broken::new(layer, step, errno as i32))
+            Err(LayerError::new(layer, step, errno as i32))
         }
         Ok(()) | Err(_) => Ok(()),
     };
@@ -69,7 +69,7 @@ pub(crate) fn set_rlimits(launch: &Launch) -> Result<(), Errno> {
 }
 
 /// Writes one byte on success, or else the failed layer as a line of JSON.
-fn report(mut socket: &UnixStream, confined: &Result<(), Broken>) -> std::io::Result<()> {
+fn report(mut socket: &UnixStream, confined: &Result<(), LayerError>) -> std::io::Result<()> {
     match confined {
         Ok(()) => socket.write_all(&[CONFINED]),
         Err(broken) => {

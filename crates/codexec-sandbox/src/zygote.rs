@@ -10,9 +10,9 @@ use nix::sys::signal::{SigHandler, Signal, signal};
 use nix::unistd::dup2_stdin;
 
 use crate::attach::attach;
-use crate::control::{Command, FromZygote, StartFailure, ToZygote, receive, send};
+use crate::control::{FromZygote, ProgramCommand, StartFailure, ToZygote, receive, send};
 use crate::exec::PreparedCommand;
-use crate::{Broken, Launch, Layer, keeper, shared_layers, sys};
+use crate::{Launch, Layer, LayerError, keeper, shared_layers, sys};
 
 /// Forks a keeper for every socket that the host sends over `control`, until the host is gone.
 /// Each confined worker calls `guest` with its one socket.
@@ -78,27 +78,27 @@ fn enter(launch: &Launch) -> FromZygote {
 
 /// Executes another program, which forks guests itself and makes them enter their workers. Never
 /// returns: on failure it reports the error to the host and exits.
-fn start(command: &Command, lowered: &[Layer], socket: &OwnedFd) -> ! {
+fn start(command: &ProgramCommand, lowered: &[Layer], socket: &OwnedFd) -> ! {
     let Err(broken) = exec_program(command, lowered, socket);
     let _ = send(socket.as_fd(), &StartFailure::Broken(broken), &[]);
     sys::exit_now(127)
 }
 
 fn exec_program(
-    command: &Command,
+    command: &ProgramCommand,
     lowered: &[Layer],
     socket: &OwnedFd,
-) -> Result<Infallible, Broken> {
+) -> Result<Infallible, LayerError> {
     let failed = |step: &'static str| {
         move |error: io::Error| {
-            Broken::new(Layer::User, step, error.raw_os_error().unwrap_or(libc::EIO))
+            LayerError::new(Layer::User, step, error.raw_os_error().unwrap_or(libc::EIO))
         }
     };
     let prepared = PreparedCommand::new(command).map_err(failed("convert the command"))?;
     sys::close_all_but(&[socket.as_fd()])
         .and_then(|()| sys::default_signal(Signal::SIGPIPE))
         .and_then(|()| dup2_stdin(socket))
-        .map_err(|errno| Broken::new(Layer::User, "use its socket as stdin", errno as i32))?;
+        .map_err(|errno| LayerError::new(Layer::User, "use its socket as stdin", errno as i32))?;
     shared_layers::confine_forking_program(lowered)?;
     prepared.run().map_err(failed("start the program"))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use codexec_gateway::Gateway;
-use codexec_store::{CallEnd, Store, ToolCall};
+use codexec_store::{CallEnd, CallStart, Store};
 use codexec_types::{Admitted, Ask, AskAnswer, CallCode, CallError, ExecutionId, Json, Outcome};
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
@@ -181,7 +181,7 @@ impl<'a> Answers<'a> {
             Ok(()) => MAX_RECORDED_ARGS,
             Err(_) => 0,
         };
-        let call = ToolCall { server, tool, args, kept_bytes };
+        let call = CallStart { server, tool, args, kept_bytes };
         if let Err(error) = self.store.begin_call(self.id, number, &call).await {
             let message = format!("the call was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_gateway::{Gateway, ServerState};
-use codexec_store::{CallEnd, Store, ToolCall, mask};
+use codexec_store::{CallEnd, CallStart, Store, mask};
 use codexec_types::{
     Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, format_rfc3339,
 };
@@ -99,7 +99,7 @@ impl DiscoveryRules {
         let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
         let call =
-            ToolCall { server: RECORDED_SERVER, tool: words.function, args: &args, kept_bytes };
+            CallStart { server: RECORDED_SERVER, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message =
                 format!("the search was not made, because it cannot be recorded: {error}");

@@ -5,7 +5,7 @@ use codexec_exec::packages::Packages;
 use codexec_exec::{PackageMounter, QueueTicket, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
-use codexec_store::{Begin, Finish};
+use codexec_store::{ExecutionEnd, ExecutionStart};
 use codexec_types::{
     Admitted, Ask, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, Policy,
     RecordEnding, RunEvent, SessionId, ToolFilter,
@@ -189,7 +189,7 @@ impl App {
         let begun = Instant::now();
         // Recorded before the start, so that a crash of the server leaves a trace.
         let store = self.records.store().await?;
-        let begin = Begin {
+        let begin = ExecutionStart {
             id: &id,
             admitted: &admitted,
             started: SystemTime::now(),
@@ -392,12 +392,12 @@ impl RunResults {
         &'a self,
         driven: &'a Result<Outcome, ExecuteError>,
         duration: Duration,
-    ) -> Finish<'a> {
+    ) -> ExecutionEnd<'a> {
         let (ending, value) = match driven {
             Ok(outcome) => (RecordEnding::Outcome(outcome), outcome.value()),
             Err(error) => (RecordEnding::Failed { code: error.code() }, None),
         };
-        Finish {
+        ExecutionEnd {
             ending,
             output: &self.output,
             value,

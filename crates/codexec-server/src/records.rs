@@ -111,7 +111,7 @@ async fn retain(store: Store, retention: Retention) {
                 "executions of a server that died are marked as interrupted"
             );
         }
-        match store.retain(&retention, SystemTime::now()).await {
+        match store.apply_retention(&retention, SystemTime::now()).await {
             Ok(removed) if removed.executions > 0 => {
                 let (executions, sessions) = (removed.executions, removed.sessions);
                 tracing::info!(executions, sessions, "removed records that exceeded the retention");

@@ -272,7 +272,7 @@ impl SessionTable {
         let closed = session.close(reason).await;
         let ended = async {
             let store = self.records.store().await?;
-            store.session_ended(&session.id, reason, SystemTime::now(), closed.executions).await
+            store.end_session(&session.id, reason, SystemTime::now(), closed.executions).await
         };
         if let Err(error) = ended.await {
             tracing::error!(%error, session = %session.id, "the end of a session was not recorded");

@@ -18,7 +18,8 @@ use std::{
 };
 
 use codexec_store::{
-    Begin, CallEnd, Durability, Finish, Kind, LogQuery, Retention, Store, ToolCall, mask,
+    CallEnd, CallStart, CoarseStatus, Durability, ExecutionEnd, ExecutionStart, LogQuery,
+    Retention, Store, mask,
 };
 use codexec_types::{
     AdmissionRequest, Admitted, ExecutionId, FileChanges, Grants, GuestOutput, Json, Language,
@@ -101,7 +102,7 @@ async fn measure_calls(dir: &Path, count: u32) {
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1").await;
-    let call = ToolCall {
+    let call = CallStart {
         server: "github",
         tool: "get_issue",
         args: r#"{"number":17}"#,
@@ -161,14 +162,17 @@ async fn measure_searches(dir: &Path, executions: u128) {
         ("a word in one", text("77777")),
         ("the beginning of words", text("des")),
         ("three words", text("pandas read_csv job12")),
-        ("a word in all, of one kind", LogQuery { status: Some(Kind::Success), ..text("pandas") }),
+        (
+            "a word in all, of one kind",
+            LogQuery { status: Some(CoarseStatus::Success), ..text("pandas") },
+        ),
         (
             "a word in all, of a time",
             LogQuery { since: Some(now - Duration::from_secs(60)), ..text("pandas") },
         ),
         ("a word in all, page 4,000", LogQuery { offset: 80_000, ..text("pandas") }),
         ("no word", any.clone()),
-        ("no word, of one kind", LogQuery { status: Some(Kind::Failed), ..any.clone() }),
+        ("no word, of one kind", LogQuery { status: Some(CoarseStatus::Failed), ..any.clone() }),
     ] {
         let mut took = Vec::new();
         let mut total = 0;
@@ -183,7 +187,8 @@ async fn measure_searches(dir: &Path, executions: u128) {
     println!("search resident {} MiB", resident_mib());
     let started = Instant::now();
     let all = Retention { success: Duration::ZERO, ..Retention::default() };
-    let removed = store.retain(&all, SystemTime::now() + Duration::from_secs(1)).await.unwrap();
+    let removed =
+        store.apply_retention(&all, SystemTime::now() + Duration::from_secs(1)).await.unwrap();
     println!("retain {} executions in {:.1?}", removed.executions, started.elapsed());
 }
 
@@ -192,7 +197,7 @@ async fn record(store: &Store, bits: u128, code: &str) {
     begin(store, &id, code).await;
     let outcome = Outcome::Returned(Json::null());
     let output = GuestOutput::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
-    let finish = Finish {
+    let finish = ExecutionEnd {
         ending: RecordEnding::Outcome(&outcome),
         output: &output,
         value: Some("42"),
@@ -209,7 +214,7 @@ async fn record(store: &Store, bits: u128, code: &str) {
 }
 
 async fn begin(store: &Store, id: &ExecutionId, code: &str) {
-    let begin = Begin {
+    let begin = ExecutionStart {
         id,
         admitted: &admitted(code),
         started: SystemTime::now(),

@@ -12,10 +12,10 @@ use codexec_types::ExecutionId;
 use rusqlite::{Connection, Result, Row, named_params};
 
 use crate::{
-    execution::Call,
+    execution::CallRecord,
     mask::mask,
     read::read_micros,
-    record::{CallEnd, ToolCall},
+    record::{CallEnd, CallStart},
     write::{clamp, truncate},
 };
 
@@ -35,7 +35,7 @@ const NAME_BYTES: usize = 256;
 /// The limit on ends that wait in memory for the end of their execution.
 const PENDING_BYTES: usize = 1 << 20;
 
-/// The row of a call that is about to be sent; an owned [`ToolCall`].
+/// The row of a call that is about to be sent; an owned [`CallStart`].
 pub(crate) struct NewCall {
     execution: ExecutionId,
     number: u32,
@@ -60,7 +60,7 @@ pub(crate) struct FinishedCall {
 pub(crate) struct PendingCallEnds(Mutex<HashMap<ExecutionId, (Vec<FinishedCall>, usize)>>);
 
 impl NewCall {
-    pub(crate) fn new(execution: &ExecutionId, number: u32, call: &ToolCall<'_>) -> NewCall {
+    pub(crate) fn new(execution: &ExecutionId, number: u32, call: &CallStart<'_>) -> NewCall {
         let max_bytes = call.kept_bytes.min(ARGS_BYTES);
         let masked_bytes = if max_bytes == 0 { 0 } else { max_bytes + SECRET_BYTES };
         NewCall {
@@ -154,17 +154,17 @@ impl PendingCallEnds {
 }
 
 /// Reads the calls of one execution, in order.
-pub(crate) fn list(conn: &Connection, execution: i64) -> Result<Vec<Call>> {
+pub(crate) fn list(conn: &Connection, execution: i64) -> Result<Vec<CallRecord>> {
     let mut statement =
         conn.prepare_cached("SELECT * FROM calls WHERE execution = ?1 ORDER BY number")?;
     statement.query_map([execution], read_call)?.collect()
 }
 
-fn read_call(row: &Row<'_>) -> Result<Call> {
+fn read_call(row: &Row<'_>) -> Result<CallRecord> {
     let bytes = |column: &str| -> Result<Option<u64>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
     };
-    Ok(Call {
+    Ok(CallRecord {
         number: row.get("number")?,
         server: row.get("server")?,
         tool: row.get("tool")?,

@@ -6,8 +6,8 @@ use codexec_types::{
 
 /// The full record of one execution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Execution {
-    pub summary: Summary,
+pub struct ExecutionRecord {
+    pub summary: ExecutionSummary,
     pub code: String,
     /// A JSON text.
     pub input: String,
@@ -27,20 +27,20 @@ pub struct Execution {
     pub allowed_tools: Option<Vec<Vec<String>>>,
     /// The names of the grants, which allow more of codexec's own functions.
     pub grants: Vec<String>,
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallRecord>,
     /// The packages that its session had installed before the execution started.
     pub packages: Vec<String>,
 }
 
 /// One execution without its texts (code, input, output, value).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct ExecutionSummary {
     pub id: ExecutionId,
     /// A name, not a `Language`, because a newer codexec may have written it.
     pub language: String,
-    pub status: Status,
+    pub status: ExecutionStatus,
     /// The coarser status that people search by.
-    pub kind: Kind,
+    pub kind: CoarseStatus,
     /// The reason why the code did not run to completion, for example `TIMEOUT`.
     pub error_code: Option<String>,
     pub message: Option<String>,
@@ -67,7 +67,7 @@ pub struct Summary {
 
 /// The record of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct CallRecord {
     pub number: u32,
     pub server: String,
     pub tool: String,
@@ -84,7 +84,7 @@ pub struct Call {
 
 /// The record of a session, open or ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Session {
+pub struct SessionRecord {
     pub id: SessionId,
     pub principal: String,
     pub language: String,
@@ -100,7 +100,7 @@ pub struct Session {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ExecutionStatus {
     Running,
     Returned,
     Threw,
@@ -113,7 +113,7 @@ pub enum Status {
 
 /// The coarse status of an execution, which people search by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CoarseStatus {
     Success,
     Failed,
     Timeout,
@@ -124,89 +124,91 @@ pub enum Kind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct ExecutionCounts {
     pub running: u64,
     /// All stored executions, including running ones.
     pub total: u64,
 }
 
-impl Summary {
+impl ExecutionSummary {
     /// Returns an exit status as of a program: 0 on success, 1 if the code threw, the program's own
     /// if it has one, and `None` if it was stopped.
     pub fn exit_status(&self) -> Option<i32> {
         match self.status {
-            Status::Returned => Some(0),
-            Status::Threw => Some(self.exit_code.unwrap_or(1)),
-            Status::Running
-            | Status::Stopped
-            | Status::Crashed
-            | Status::Cancelled
-            | Status::Failed => self.exit_code,
+            ExecutionStatus::Returned => Some(0),
+            ExecutionStatus::Threw => Some(self.exit_code.unwrap_or(1)),
+            ExecutionStatus::Running
+            | ExecutionStatus::Stopped
+            | ExecutionStatus::Crashed
+            | ExecutionStatus::Cancelled
+            | ExecutionStatus::Failed => self.exit_code,
         }
     }
 }
 
-impl Status {
-    const ALL: [Status; 7] = [
-        Status::Running,
-        Status::Returned,
-        Status::Threw,
-        Status::Stopped,
-        Status::Crashed,
-        Status::Cancelled,
-        Status::Failed,
+impl ExecutionStatus {
+    const ALL: [ExecutionStatus; 7] = [
+        ExecutionStatus::Running,
+        ExecutionStatus::Returned,
+        ExecutionStatus::Threw,
+        ExecutionStatus::Stopped,
+        ExecutionStatus::Crashed,
+        ExecutionStatus::Cancelled,
+        ExecutionStatus::Failed,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Status::Running => "running",
-            Status::Returned => "returned",
-            Status::Threw => "threw",
-            Status::Stopped => "stopped",
-            Status::Crashed => "crashed",
-            Status::Cancelled => "cancelled",
-            Status::Failed => "failed",
+            ExecutionStatus::Running => "running",
+            ExecutionStatus::Returned => "returned",
+            ExecutionStatus::Threw => "threw",
+            ExecutionStatus::Stopped => "stopped",
+            ExecutionStatus::Crashed => "crashed",
+            ExecutionStatus::Cancelled => "cancelled",
+            ExecutionStatus::Failed => "failed",
         }
     }
 
-    pub fn parse(text: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == text)
+    pub fn parse(text: &str) -> Option<ExecutionStatus> {
+        ExecutionStatus::ALL.into_iter().find(|status| status.name() == text)
     }
 
-    pub(crate) fn of(ending: RecordEnding<'_>) -> Status {
+    pub(crate) fn of(ending: RecordEnding<'_>) -> ExecutionStatus {
         match ending {
-            RecordEnding::Outcome(Outcome::Returned(_)) => Status::Returned,
-            RecordEnding::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => Status::Threw,
-            RecordEnding::Outcome(Outcome::Stopped(_)) => Status::Stopped,
-            RecordEnding::Outcome(Outcome::Crashed(_)) => Status::Crashed,
-            RecordEnding::Outcome(Outcome::Cancelled) => Status::Cancelled,
-            RecordEnding::Failed { .. } => Status::Failed,
+            RecordEnding::Outcome(Outcome::Returned(_)) => ExecutionStatus::Returned,
+            RecordEnding::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => {
+                ExecutionStatus::Threw
+            }
+            RecordEnding::Outcome(Outcome::Stopped(_)) => ExecutionStatus::Stopped,
+            RecordEnding::Outcome(Outcome::Crashed(_)) => ExecutionStatus::Crashed,
+            RecordEnding::Outcome(Outcome::Cancelled) => ExecutionStatus::Cancelled,
+            RecordEnding::Failed { .. } => ExecutionStatus::Failed,
         }
     }
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] = [
-        Kind::Success,
-        Kind::Failed,
-        Kind::Timeout,
-        Kind::Running,
-        Kind::Interrupted,
-        Kind::Cancelled,
+impl CoarseStatus {
+    pub const ALL: [CoarseStatus; 6] = [
+        CoarseStatus::Success,
+        CoarseStatus::Failed,
+        CoarseStatus::Timeout,
+        CoarseStatus::Running,
+        CoarseStatus::Interrupted,
+        CoarseStatus::Cancelled,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Success => "success",
-            Kind::Failed => "failed",
-            Kind::Timeout => "timeout",
-            Kind::Running => "running",
-            Kind::Interrupted => "interrupted",
-            Kind::Cancelled => "cancelled",
+            CoarseStatus::Success => "success",
+            CoarseStatus::Failed => "failed",
+            CoarseStatus::Timeout => "timeout",
+            CoarseStatus::Running => "running",
+            CoarseStatus::Interrupted => "interrupted",
+            CoarseStatus::Cancelled => "cancelled",
         }
     }
 
-    pub fn parse(text: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == text)
+    pub fn parse(text: &str) -> Option<CoarseStatus> {
+        CoarseStatus::ALL.into_iter().find(|kind| kind.name() == text)
     }
 }

@@ -35,9 +35,12 @@ mod write;
 mod writer;
 
 pub use error::StoreError;
-pub use execution::{Call, Counts, Execution, Kind, Session, Status, Summary};
+pub use execution::{
+    CallRecord, CoarseStatus, ExecutionCounts, ExecutionRecord, ExecutionStatus, ExecutionSummary,
+    SessionRecord,
+};
 pub use mask::mask;
-pub use query::{Found, LogPage, LogQuery};
-pub use record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall};
-pub use retention::{Removed, Retention};
+pub use query::{LogMatch, LogPage, LogQuery};
+pub use record::{CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart, SessionStart};
+pub use retention::{Retention, RetentionReport};
 pub use store::Store;

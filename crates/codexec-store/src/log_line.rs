@@ -4,7 +4,7 @@
 use codexec_types::{Artifact, format_rfc3339};
 use serde_json::{Map, Value, json};
 
-use crate::execution::{Call, Execution, Kind};
+use crate::execution::{CallRecord, CoarseStatus, ExecutionRecord};
 
 /// Returns the prefix that only this execution's line has.
 pub(crate) fn prefix(execution_id: &str) -> String {
@@ -12,7 +12,7 @@ pub(crate) fn prefix(execution_id: &str) -> String {
 }
 
 /// Renders the line, without a newline.
-pub(crate) fn render(execution: &Execution) -> String {
+pub(crate) fn render(execution: &ExecutionRecord) -> String {
     let mut fields = Map::new();
     fields.insert("type".to_owned(), "execution".into());
     fields.insert("execution_id".to_owned(), execution.summary.id.as_str().into());
@@ -29,7 +29,7 @@ pub(crate) fn render(execution: &Execution) -> String {
     Value::Object(fields).to_string()
 }
 
-fn one_shot_fields(execution: &Execution) -> Value {
+fn one_shot_fields(execution: &ExecutionRecord) -> Value {
     let summary = &execution.summary;
     let (stdout, stderr) = streams(execution);
     json!({
@@ -39,7 +39,7 @@ fn one_shot_fields(execution: &Execution) -> Value {
         "stdout": stdout,
         "stderr": stderr,
         "exit_code": summary.exit_status(),
-        "timed_out": summary.kind == Kind::Timeout,
+        "timed_out": summary.kind == CoarseStatus::Timeout,
         "duration_ms": summary.duration.map(whole_ms),
         "memory_peak_mb": summary.peak_memory_bytes.map(mebibytes),
         "sandbox_mode": SANDBOX_MODE,
@@ -51,7 +51,7 @@ fn one_shot_fields(execution: &Execution) -> Value {
     })
 }
 
-fn session_fields(execution: &Execution) -> Value {
+fn session_fields(execution: &ExecutionRecord) -> Value {
     let summary = &execution.summary;
     let (stdout, stderr) = streams(execution);
     json!({
@@ -63,7 +63,7 @@ fn session_fields(execution: &Execution) -> Value {
         "duration_ms": summary.duration.map(whole_ms),
         "at": format_rfc3339(summary.started),
         "language": summary.language,
-        "timed_out": summary.kind == Kind::Timeout,
+        "timed_out": summary.kind == CoarseStatus::Timeout,
         "memory_peak_mb": summary.peak_memory_bytes.map(mebibytes),
         "sandbox_mode": SANDBOX_MODE,
         "working_dir": execution.working_dir,
@@ -73,7 +73,7 @@ fn session_fields(execution: &Execution) -> Value {
     })
 }
 
-fn own_fields(execution: &Execution) -> Value {
+fn own_fields(execution: &ExecutionRecord) -> Value {
     let summary = &execution.summary;
     let layers: Vec<&str> =
         summary.posture.as_deref().map(|layers| layers.split(',').collect()).unwrap_or_default();
@@ -102,7 +102,7 @@ fn own_fields(execution: &Execution) -> Value {
     })
 }
 
-fn call_fields(call: &Call) -> Value {
+fn call_fields(call: &CallRecord) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
@@ -121,12 +121,12 @@ fn json_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-fn streams(execution: &Execution) -> (String, String) {
+fn streams(execution: &ExecutionRecord) -> (String, String) {
     let written = execution.written.as_ref();
     written.map(|written| (written.stdout(), written.stderr())).unwrap_or_default()
 }
 
-fn artifacts(execution: &Execution) -> Value {
+fn artifacts(execution: &ExecutionRecord) -> Value {
     let paths = |list: &[Artifact]| -> Vec<Value> {
         list.iter().map(|artifact| artifact.path.as_str().into()).collect()
     };

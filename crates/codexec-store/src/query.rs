@@ -2,13 +2,13 @@ use std::time::SystemTime;
 
 use codexec_types::{Principal, SessionId};
 
-use crate::{Kind, Summary};
+use crate::{CoarseStatus, ExecutionSummary};
 
 /// A search for executions that match all given fields, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
     pub language: Option<String>,
-    pub status: Option<Kind>,
+    pub status: Option<CoarseStatus>,
     /// Words, each a prefix of a word in the code, the output, the value or the message. Running
     /// executions do not match.
     pub text: Option<String>,
@@ -28,14 +28,14 @@ pub struct LogQuery {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LogPage {
-    pub results: Vec<Found>,
+    pub results: Vec<LogMatch>,
     /// The number of matches on all pages.
     pub total: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    pub summary: Summary,
+pub struct LogMatch {
+    pub summary: ExecutionSummary,
     /// The beginning of the code.
     pub code: String,
     /// The error message; for a program that failed, the end of its output.

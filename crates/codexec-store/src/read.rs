@@ -13,12 +13,14 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     calls,
-    execution::{Counts, Execution, Kind, Status, Summary},
+    execution::{
+        CoarseStatus, ExecutionCounts, ExecutionRecord, ExecutionStatus, ExecutionSummary,
+    },
     owner,
     write::next_end,
 };
 
-/// The columns of a [`Summary`].
+/// The columns of a [`ExecutionSummary`].
 pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, message, started_ms, \
     ended_ms, duration_us, tool_calls, posture, peak_memory_bytes, cpu_us, limits_met, exit_code, \
     images, session, script, script_version";
@@ -28,7 +30,7 @@ pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, messag
 pub(crate) const IS_RUNNING: &str =
     "seq IN (SELECT execution FROM unlogged) AND status = 'running'";
 
-pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Execution>> {
+pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     let seq: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
     seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
@@ -40,7 +42,7 @@ pub(crate) fn get_own(
     id: &ExecutionId,
     owner: &str,
     principal: &str,
-) -> Result<Option<Execution>> {
+) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached(
         "SELECT seq FROM executions WHERE id = ?1 AND owner = ?2 AND principal = ?3",
     )?;
@@ -49,7 +51,7 @@ pub(crate) fn get_own(
     seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
 }
 
-pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution>> {
+pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached("SELECT * FROM executions WHERE seq = ?1")?;
     let row = statement.query_row([seq], read_execution).optional()?;
     let Some(mut execution) = row else { return Ok(None) };
@@ -61,13 +63,13 @@ pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution
 }
 
 /// Lists the newest executions first.
-pub(crate) fn list_recent(conn: &Connection, limit: u32) -> Result<Vec<Summary>> {
+pub(crate) fn list_recent(conn: &Connection, limit: u32) -> Result<Vec<ExecutionSummary>> {
     let sql = format!("SELECT {SUMMARY} FROM executions ORDER BY seq DESC LIMIT ?1");
     conn.prepare_cached(&sql)?.query_map([limit], read_summary)?.collect()
 }
 
 /// Counts executions, reading few rows and a small index.
-pub(crate) fn count(conn: &Connection) -> Result<Counts> {
+pub(crate) fn count(conn: &Connection) -> Result<ExecutionCounts> {
     let sql = format!(
         "SELECT (SELECT count(*) FROM executions WHERE {IS_RUNNING}),
              (SELECT count(*) FROM executions)"
@@ -75,7 +77,7 @@ pub(crate) fn count(conn: &Connection) -> Result<Counts> {
     let mut statement = conn.prepare_cached(&sql)?;
     statement.query_row([], |row| {
         let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
-        Ok(Counts { running: running.unsigned_abs(), total: total.unsigned_abs() })
+        Ok(ExecutionCounts { running: running.unsigned_abs(), total: total.unsigned_abs() })
     })
 }
 
@@ -121,10 +123,10 @@ fn list_packages(
     rows.collect()
 }
 
-fn read_execution(row: &Row<'_>) -> Result<Execution> {
+fn read_execution(row: &Row<'_>) -> Result<ExecutionRecord> {
     let output: Option<String> = row.get("output")?;
     let errors: Vec<(usize, usize)> = parse_json(row, "errors")?;
-    Ok(Execution {
+    Ok(ExecutionRecord {
         summary: read_summary(row)?,
         code: row.get("code")?,
         input: row.get("input")?,
@@ -152,16 +154,16 @@ pub(crate) fn parse_json<T: DeserializeOwned + Default>(row: &Row<'_>, column: &
     })
 }
 
-pub(crate) fn read_summary(row: &Row<'_>) -> Result<Summary> {
+pub(crate) fn read_summary(row: &Row<'_>) -> Result<ExecutionSummary> {
     let ended: Option<i64> = row.get("ended_ms")?;
     let peak: Option<i64> = row.get("peak_memory_bytes")?;
     let script: Option<String> = row.get("script")?;
     let version: Option<u32> = row.get("script_version")?;
-    Ok(Summary {
+    Ok(ExecutionSummary {
         id: parse_word(row, "id", ExecutionId::parse)?,
         language: row.get("language")?,
-        status: parse_word(row, "status", Status::parse)?,
-        kind: parse_word(row, "kind", Kind::parse)?,
+        status: parse_word(row, "status", ExecutionStatus::parse)?,
+        kind: parse_word(row, "kind", CoarseStatus::parse)?,
         error_code: row.get("error_code")?,
         message: row.get("message")?,
         started: from_unix_ms(row.get("started_ms")?),

@@ -12,7 +12,7 @@ use codexec_types::{
 
 /// The start of an execution, before it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Begin<'a> {
+pub struct ExecutionStart<'a> {
     pub id: &'a ExecutionId,
     pub admitted: &'a Admitted,
     pub started: SystemTime,
@@ -25,7 +25,7 @@ pub struct Begin<'a> {
 
 /// The end of an execution and its resource usage. The caller limits the lengths of the texts.
 #[derive(Clone, Copy, Debug)]
-pub struct Finish<'a> {
+pub struct ExecutionEnd<'a> {
     pub ending: RecordEnding<'a>,
     pub output: &'a GuestOutput,
     pub value: Option<&'a str>,
@@ -41,7 +41,7 @@ pub struct Finish<'a> {
 
 /// A tool call that is about to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct ToolCall<'a> {
+pub struct CallStart<'a> {
     pub server: &'a str,
     pub tool: &'a str,
     /// A JSON text. A long one is truncated.

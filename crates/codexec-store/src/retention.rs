@@ -41,7 +41,7 @@ pub struct Retention {
 
 /// The result of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RetentionReport {
     pub executions: u64,
     pub sessions: u64,
     /// Log files that were removed entirely.
@@ -88,17 +88,17 @@ impl LastPass {
         now: SystemTime,
         database: &Database,
         path: &Path,
-    ) -> Result<Removed, JournalError> {
+    ) -> Result<RetentionReport, JournalError> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.replace((Instant::now(), now));
         let reader = readers::open(path)?;
         if let Some(reason) = find_clock_problem(before, now, due::newest_start(&reader)?) {
             tracing::warn!("{reason}; retention removes nothing in this pass");
-            return Ok(Removed { is_doubtful: true, ..Removed::default() });
+            return Ok(RetentionReport { is_doubtful: true, ..RetentionReport::default() });
         }
         let home = path.parent().unwrap_or(Path::new(".")).to_owned();
         let index = SearchIndex::beside(path);
-        let removed = Removed::default();
+        let removed = RetentionReport::default();
         let mut pass = RetentionPass { reader, index, database, home, removed };
         pass.remove_expired(retention, now)?;
         pass.shrink(retention.max_bytes)?;
@@ -144,7 +144,7 @@ struct RetentionPass<'a> {
     index: SearchIndex,
     database: &'a Database,
     home: PathBuf,
-    removed: Removed,
+    removed: RetentionReport,
 }
 
 impl RetentionPass<'_> {

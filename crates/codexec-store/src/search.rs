@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 
 use crate::{
     index,
-    query::{Found, LogPage, LogQuery},
+    query::{LogMatch, LogPage, LogQuery},
     read::{IS_RUNNING, SUMMARY, read_summary},
 };
 
@@ -159,7 +159,7 @@ impl<'a> SearchFilter<'a> {
             since: query.since.map(unix_ms),
             until: query.until.map(unix_ms),
             language: query.language.as_deref(),
-            kind: query.status.map(crate::Kind::name),
+            kind: query.status.map(crate::CoarseStatus::name),
             session: query.session.as_ref().map(codexec_types::SessionId::as_str),
             server,
             tool,
@@ -241,7 +241,7 @@ fn to_match_expression(text: &str, query: &LogQuery) -> String {
         return String::new();
     }
     let session = query.session.as_ref().map(codexec_types::SessionId::as_str);
-    let kind = query.status.map(crate::Kind::name);
+    let kind = query.status.map(crate::CoarseStatus::name);
     let about = index::attribute_words(query.language.as_deref(), kind, session);
     let mut terms = vec![format!("{{code output message value}} : ({})", words.join(" AND "))];
     terms.extend(about.iter().map(|word| format!("about : \"{word}\"")));
@@ -249,7 +249,7 @@ fn to_match_expression(text: &str, query: &LogQuery) -> String {
 }
 
 /// Reads one result. Returns `None` if it was removed in the meantime.
-fn read_match(conn: &Connection, seq: i64) -> Result<Option<Found>> {
+fn read_match(conn: &Connection, seq: i64) -> Result<Option<LogMatch>> {
     // A program with an exit status has usually written its error at the end of its output.
     let sql = format!(
         "SELECT {SUMMARY}, substr(code, 1, ?2) AS code,
@@ -263,7 +263,7 @@ fn read_match(conn: &Connection, seq: i64) -> Result<Option<Found>> {
         let tail = tail.map(|tail| tail.trim().to_owned()).filter(|tail| !tail.is_empty());
         let message = summary.message.as_deref();
         let message = message.map(|message| message.chars().take(PREVIEW_CHARS).collect());
-        Ok(Found { code: row.get("code")?, error: tail.or(message), summary })
+        Ok(LogMatch { code: row.get("code")?, error: tail.or(message), summary })
     });
     found.optional()
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params}
 use serde_json::json;
 
 use crate::{
-    execution::Session,
+    execution::SessionRecord,
     owner,
     read::{parse_json, parse_word},
     record::SessionStart,
@@ -168,14 +168,14 @@ pub(crate) fn end_orphans(
 }
 
 /// Lists sessions, newest first, including ended ones.
-pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<Session>> {
+pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<SessionRecord>> {
     let mut statement = conn.prepare_cached("SELECT * FROM sessions ORDER BY seq DESC LIMIT ?1")?;
     statement.query_map([limit], read_session)?.collect()
 }
 
-fn read_session(row: &Row<'_>) -> Result<Session> {
+fn read_session(row: &Row<'_>) -> Result<SessionRecord> {
     let ended: Option<i64> = row.get("ended_ms")?;
-    Ok(Session {
+    Ok(SessionRecord {
         id: parse_word(row, "id", SessionId::parse)?,
         principal: row.get("principal")?,
         language: row.get("language")?,

@@ -11,7 +11,7 @@ use crate::{
     database::Database,
     disk_space::DiskSpace,
     error::Cause,
-    execution::{Counts, Execution, Summary},
+    execution::{ExecutionCounts, ExecutionRecord, ExecutionSummary},
     index,
     journal::Journal,
     log_thread::LogThread,
@@ -20,8 +20,8 @@ use crate::{
     query::{LogPage, LogQuery},
     read,
     readers::Readers,
-    record::{Begin, CallEnd, Durability, Finish, ToolCall},
-    retention::{LastPass, Removed, Retention},
+    record::{CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart},
+    retention::{LastPass, Retention, RetentionReport},
     savepoint::run_atomically,
     schema,
     search::{self, OwnRows},
@@ -29,7 +29,7 @@ use crate::{
     writer::{self, WriteJob},
 };
 
-/// The limit of [`Store::recent`].
+/// The limit of [`Store::list_recent`].
 const RECENT_MAX: u32 = 1_000;
 
 /// Writes with longer texts go to the writer's thread.
@@ -137,12 +137,12 @@ impl Store {
     }
 
     /// Returns the id of this server process in the records.
-    pub fn server(&self) -> &str {
+    pub fn server_id(&self) -> &str {
         &self.owner
     }
 
     /// Records the start of an execution, before any of it runs.
-    pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
+    pub async fn begin(&self, begin: ExecutionStart<'_>) -> Result<(), StoreError> {
         self.check_disk_space().await?;
         let row = NewExecution::new(&begin);
         let row = match row.text_bytes() > INLINE_BYTES {
@@ -161,7 +161,7 @@ impl Store {
         &self,
         id: &ExecutionId,
         number: u32,
-        call: &ToolCall<'_>,
+        call: &CallStart<'_>,
     ) -> Result<(), StoreError> {
         let row = calls::NewCall::new(id, number, call);
         let is_running = self.write(row.text_bytes(), move |conn| row.insert(conn)).await?;
@@ -184,7 +184,11 @@ impl Store {
 
     /// Records the end of `id`. A second end changes nothing and is an error. An end that cannot
     /// be written is an error, too; the store retries it in the background.
-    pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
+    pub async fn finish(
+        &self,
+        id: &ExecutionId,
+        finish: ExecutionEnd<'_>,
+    ) -> Result<(), StoreError> {
         let finished = FinishedExecution::new(id, &finish);
         let text_bytes = finish.output.text().len() + finish.value.map_or(0, str::len);
         let finished = match text_bytes > INLINE_BYTES {
@@ -223,27 +227,27 @@ impl Store {
         self.read(move |conn| search::search(conn, &index, &query, &own)).await
     }
 
-    pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
+    pub async fn get(&self, id: &ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
         let id = id.clone();
         self.read(move |conn| read::get(conn, &id)).await
     }
 
     /// Returns an execution if this server ran it for this principal.
-    pub async fn get_of(
+    pub async fn get_own(
         &self,
         id: &ExecutionId,
         principal: &Principal,
-    ) -> Result<Option<Execution>, StoreError> {
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
         let (id, principal, owner) = (id.clone(), principal.clone(), Arc::clone(&self.owner));
         self.read(move |conn| read::get_own(conn, &id, &owner, principal.as_str())).await
     }
 
     /// Lists the newest executions without their texts; at most 1,000.
-    pub async fn recent(&self, limit: u32) -> Result<Vec<Summary>, StoreError> {
+    pub async fn list_recent(&self, limit: u32) -> Result<Vec<ExecutionSummary>, StoreError> {
         self.read(move |conn| read::list_recent(conn, limit.min(RECENT_MAX))).await
     }
 
-    pub async fn counts(&self) -> Result<Counts, StoreError> {
+    pub async fn count_executions(&self) -> Result<ExecutionCounts, StoreError> {
         self.read(|conn| read::count(conn)).await
     }
 
@@ -267,11 +271,11 @@ impl Store {
 
     /// Removes expired executions and sessions, and the oldest ones if all together take too much
     /// space. Each call removes a limited number. Call this about once an hour.
-    pub async fn retain(
+    pub async fn apply_retention(
         &self,
         retention: &Retention,
         now: SystemTime,
-    ) -> Result<Removed, StoreError> {
+    ) -> Result<RetentionReport, StoreError> {
         let (retention, last_pass) = (retention.clone(), Arc::clone(&self.last_pass));
         let (database, path) = (Arc::clone(&self.database), Arc::clone(&self.path));
         let run = move || last_pass.run(&retention, now, &database, &path);

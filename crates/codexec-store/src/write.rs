@@ -10,9 +10,9 @@ use codexec_types::{
 use rusqlite::{Connection, Result, named_params};
 
 use crate::{
-    execution::Status,
+    execution::ExecutionStatus,
     mask::{mask, mask_written},
-    record::{Begin, Finish},
+    record::{ExecutionEnd, ExecutionStart},
 };
 
 /// The next end number: greater than all before, including those of removed executions.
@@ -33,7 +33,8 @@ const ALLOWED_BYTES: usize = 64 << 10;
 /// The limit on each field of the client's context.
 const CONTEXT_BYTES: usize = 256;
 
-/// The row of a new execution; an owned [`Begin`], which can be sent to the writer's thread.
+/// The row of a new execution; an owned [`ExecutionStart`], which can be sent to the writer's
+/// thread.
 pub(crate) struct NewExecution {
     pub(crate) id: ExecutionId,
     language: &'static str,
@@ -52,11 +53,11 @@ pub(crate) struct NewExecution {
     started_ms: i64,
 }
 
-/// The end of an execution; an owned [`Finish`].
+/// The end of an execution; an owned [`ExecutionEnd`].
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedExecution {
     pub(crate) id: ExecutionId,
-    status: Status,
+    status: ExecutionStatus,
     error_code: Option<&'static str>,
     message: Option<String>,
     output: String,
@@ -76,7 +77,7 @@ pub(crate) struct FinishedExecution {
 
 impl NewExecution {
     /// Makes the row, with its secrets; see [`NewExecution::mask`].
-    pub(crate) fn new(begin: &Begin<'_>) -> NewExecution {
+    pub(crate) fn new(begin: &ExecutionStart<'_>) -> NewExecution {
         let admitted = begin.admitted;
         let args = json(&admitted.args());
         let working_dir = admitted.working_dir();
@@ -145,7 +146,7 @@ impl NewExecution {
 
 impl FinishedExecution {
     /// Makes the row without output and value; see [`FinishedExecution::with_texts`].
-    pub(crate) fn new(id: &ExecutionId, finish: &Finish<'_>) -> FinishedExecution {
+    pub(crate) fn new(id: &ExecutionId, finish: &ExecutionEnd<'_>) -> FinishedExecution {
         let (error_code, message, exit_code) = match finish.ending {
             RecordEnding::Outcome(Outcome::Threw(thrown)) => {
                 let message = truncate(&mask(&thrown.message), MESSAGE_BYTES);
@@ -160,7 +161,7 @@ impl FinishedExecution {
         let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
         FinishedExecution {
             id: id.clone(),
-            status: Status::of(finish.ending),
+            status: ExecutionStatus::of(finish.ending),
             error_code,
             message,
             output: String::new(),

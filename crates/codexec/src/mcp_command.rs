@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use codexec_sandbox::open_line;
+use codexec_sandbox::connect_to_broker;
 use codexec_types::{
     Ask, AskAnswer, CallError, FRAME_HEADER_BYTES, FromGuest, Image, ImageType, Json,
     MAX_FRAME_BYTES, ToGuest, frame_length,
@@ -201,7 +201,7 @@ struct HostConnection {
 
 impl HostConnection {
     fn open() -> Result<HostConnection, McpCommandError> {
-        let socket = open_line().map_err(|_| McpCommandError::Outside)?;
+        let socket = connect_to_broker().map_err(|_| McpCommandError::Outside)?;
         Ok(HostConnection { socket, next_id: 1 })
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_sandbox::ask_program;
+use codexec_sandbox::query_program;
 use codexec_types::Language;
 use serde::Deserialize;
 
@@ -110,7 +110,7 @@ print(json.dumps({'index': public.simple_url, 'files': public.file_storage_domai
 impl InstallerConfig {
     pub(super) fn query_pip(python: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let ask = |arguments: &[&str]| {
-            ask_program(python, arguments, environment, QUERY_TIMEOUT).unwrap_or_default()
+            query_program(python, arguments, environment, QUERY_TIMEOUT).unwrap_or_default()
         };
         let config = InstallerConfig::parse_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
         let public = serde_json::from_str(ask(&["-I", "-B", "-c", QUERY_PIP_CODE]).trim()).ok();
@@ -120,7 +120,7 @@ impl InstallerConfig {
     /// Queries uv, which knows its index, but not the host of the index's files.
     pub(super) fn query_uv(uv: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let arguments = ["pip", "install", "--help", "--color", "never"];
-        let help = ask_program(uv, &arguments, environment, QUERY_TIMEOUT).unwrap_or_default();
+        let help = query_program(uv, &arguments, environment, QUERY_TIMEOUT).unwrap_or_default();
         let default = help.split_once("by default: <").and_then(|(_, rest)| rest.split_once('>'));
         let index = default.map(|(index, _)| index.to_owned());
         InstallerConfig { index, ..InstallerConfig::default() }
@@ -149,7 +149,7 @@ impl InstallerConfig {
         let npm = npm.display().to_string();
         let get = |name: &str| {
             let arguments = [npm.as_str(), "config", "get", name];
-            let output = ask_program(node, &arguments, environment, QUERY_TIMEOUT).ok()?;
+            let output = query_program(node, &arguments, environment, QUERY_TIMEOUT).ok()?;
             let output = output.trim().to_owned();
             (!["", "null", "undefined"].contains(&output.as_str())).then_some(output)
         };

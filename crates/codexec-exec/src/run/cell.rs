@@ -384,7 +384,8 @@ impl Run {
         }
         self.start_counting();
         if let (Some(program), Some(busy)) = (&self.program, &mut self.busy) {
-            let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&program.workspace);
+            let is_full =
+                self.user_dir.is_none() && codexec_sandbox::is_filesystem_full(&program.workspace);
             let (memory, processes) = busy.take_exhausted();
             let met =
                 [(Limit::Memory, memory), (Limit::Processes, processes), (Limit::Disk, is_full)];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_sandbox::Exit;
+use codexec_sandbox::WorkerExit;
 use codexec_types::{FromGuest, Limit, Outcome, RunEvent};
 
 use super::{Run, RunState, SessionEnd};
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    fn record_usage(&mut self, exit: Option<Exit>, ran_out_of_memory: bool) {
+    fn record_usage(&mut self, exit: Option<WorkerExit>, ran_out_of_memory: bool) {
         let entered = self.program.as_mut().and_then(|program| program.used.take());
         let exit = match (exit, entered) {
             (Some(exit), Some(entered)) => Some(combine_usage(exit, entered)),
@@ -74,12 +74,16 @@ impl Run {
             usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
         }
         let (Some(program), Some(busy)) = (&self.program, &self.busy) else { return };
-        let peak = busy.base.group.as_ref().and_then(codexec_sandbox::Group::peak_memory_bytes);
+        let peak =
+            busy.base.group.as_ref().and_then(codexec_sandbox::SlotCgroup::peak_memory_bytes);
         usage.peak_memory_bytes = peak.unwrap_or(usage.peak_memory_bytes);
         let met = [
             (Limit::Memory, ran_out_of_memory),
             (Limit::Processes, busy.has_run_out_of_processes()),
-            (Limit::Disk, self.user_dir.is_none() && codexec_sandbox::is_full(&program.workspace)),
+            (
+                Limit::Disk,
+                self.user_dir.is_none() && codexec_sandbox::is_filesystem_full(&program.workspace),
+            ),
         ];
         self.limits_met.extend(met.into_iter().filter(|(_, is_met)| *is_met).map(|(l, _)| l));
     }

@@ -31,8 +31,8 @@ impl MemoryGauge {
         Ok(MemoryGauge { stat: open("memory.stat")?, usage: open(usage)?, version })
     }
 
-    /// Returns an upper bound of [`MemoryGauge::held_bytes`], in a twentieth of the time.
-    pub fn at_most_bytes(&self) -> Option<u64> {
+    /// Returns an upper bound of [`MemoryGauge::read_used_bytes`], in a twentieth of the time.
+    pub fn read_upper_bound(&self) -> Option<u64> {
         let mut buffer = [0; 32];
         let read = self.usage.read_at(&mut buffer, 0).ok()?;
         std::str::from_utf8(buffer.get(..read)?).ok()?.trim().parse().ok()
@@ -40,7 +40,7 @@ impl MemoryGauge {
 
     /// Returns the memory of the cgroup's processes and of its tmpfs files. The page cache of other
     /// files is left out, because the kernel reclaims it.
-    pub fn held_bytes(&self) -> u64 {
+    pub fn read_used_bytes(&self) -> u64 {
         let mut buffer = [0; STAT_BYTES];
         let read = self.stat.read_at(&mut buffer, 0).unwrap_or_default();
         let text = std::str::from_utf8(buffer.get(..read).unwrap_or_default());

@@ -11,7 +11,7 @@ use crate::sys;
 /// The reason why cgroups are not available. Guests then run under rlimits alone, and the posture
 /// says so.
 #[derive(Debug, thiserror::Error)]
-pub enum NoCgroups {
+pub enum CgroupsUnavailable {
     #[error("no cgroup hierarchy with memory and pids controllers is mounted")]
     NotMounted,
     #[error("cannot create a cgroup below {}: {source}", .at.display())]
@@ -46,7 +46,7 @@ fn name_prefix() -> String {
 }
 
 impl Hierarchy {
-    pub(super) fn find() -> Result<Hierarchy, NoCgroups> {
+    pub(super) fn find() -> Result<Hierarchy, CgroupsUnavailable> {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         let (mounts, own) = (read("/proc/self/mountinfo"), read("/proc/self/cgroup"));
         let has_controllers = |directory: &Path| {
@@ -61,16 +61,16 @@ impl Hierarchy {
         if before > 0 {
             name.push_str(&format!(".{before}"));
         }
-        choose(&mounts, &own, has_controllers, &name).ok_or(NoCgroups::NotMounted)
+        choose(&mounts, &own, has_controllers, &name).ok_or(CgroupsUnavailable::NotMounted)
     }
 
     pub(super) fn version(&self) -> CgroupVersion {
         self.version
     }
 
-    pub(super) fn make_base(&self) -> Result<(), NoCgroups> {
+    pub(super) fn make_base(&self) -> Result<(), CgroupsUnavailable> {
         for base in self.bases() {
-            let forbidden = |source| NoCgroups::Forbidden { at: base.clone(), source };
+            let forbidden = |source| CgroupsUnavailable::Forbidden { at: base.clone(), source };
             match fs::create_dir(&base) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(forbidden(error));

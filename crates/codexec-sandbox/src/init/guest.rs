@@ -15,7 +15,7 @@ use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 use super::shell;
 use super::signals::{SignalEvent, Signals};
 use crate::broker::{self, Broker};
-use crate::control::{self, Command, First, FromInit};
+use crate::control::{self, FirstProcess, FromInit, ProgramCommand};
 use crate::exec::PreparedCommand;
 use crate::rootfs::{BOX, WORK};
 use crate::{ruleset, sys};
@@ -54,7 +54,7 @@ const STATE_FD: i32 = 99;
 /// Runs the guest until its first process has ended, and reports that to the host. Never returns
 /// for a guest that enters. `cells` is the folder for the cells of a shell's session.
 pub(super) fn run(
-    first: First,
+    first: FirstProcess,
     limits: GuestLimits<'_>,
     control: &OwnedFd,
     channel: UnixStream,
@@ -62,13 +62,13 @@ pub(super) fn run(
 ) -> io::Result<()> {
     let signals = Signals::new()?;
     let status = match first {
-        First::Enters => {
+        FirstProcess::Enters => {
             drop(channel);
             loop {
                 signals.next(None)?;
             }
         }
-        First::Started(command) | First::Fetches(command) => {
+        FirstProcess::Started(command) | FirstProcess::Fetches(command) => {
             let guest = spawn(&command, limits, InheritedFds::Channel(&channel))?;
             drop(channel);
             loop {
@@ -79,7 +79,7 @@ pub(super) fn run(
                 }
             }
         }
-        First::Scripted(mut command) => {
+        FirstProcess::Scripted(mut command) => {
             let job = read_job(&channel)?;
             // The user's directory may have been mounted there while this process waited.
             chdir(WORK)?;
@@ -123,7 +123,7 @@ pub(super) fn has_handler(process: i32, signal: i32) -> bool {
 }
 
 fn run_script(
-    mut command: Command,
+    mut command: ProgramCommand,
     job: &WorkerJob,
     limits: GuestLimits<'_>,
     signals: &Signals,
@@ -169,7 +169,7 @@ fn write_files(job: &WorkerJob) -> io::Result<(String, File)> {
 }
 
 pub(super) fn spawn(
-    command: &Command,
+    command: &ProgramCommand,
     limits: GuestLimits<'_>,
     inherited: InheritedFds<'_>,
 ) -> io::Result<i32> {

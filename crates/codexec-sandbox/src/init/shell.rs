@@ -24,7 +24,7 @@ use codexec_types::{Cell, CellEnding, FromGuest, Json, Thrown, ThrownCode};
 use super::guest::GuestLimits;
 use super::signals::{SignalEvent, Signals};
 use crate::broker::{self, Broker, Order};
-use crate::control::{self, Command, FromInit};
+use crate::control::{self, FromInit, ProgramCommand};
 use cells::{CellFiles, CellStreams};
 use processes::ProcessTable;
 use shell_process::{ShellProcess, report_line};
@@ -37,7 +37,7 @@ const DRIVER: &str = include_str!("shell/driver.bash");
 const ARGUMENTS: [&str; 4] = ["--noediting", "-i", "+H", "+m"];
 
 pub(super) struct ShellSession<'a> {
-    command: Command,
+    command: ProgramCommand,
     limits: GuestLimits<'a>,
     signals: &'a Signals,
     /// The control socket to the host.
@@ -66,7 +66,7 @@ struct RunningCell {
 impl<'a> ShellSession<'a> {
     /// Starts a shell. Only this process can write `folder`; the guest can read it.
     pub(super) fn new(
-        mut command: Command,
+        mut command: ProgramCommand,
         limits: GuestLimits<'a>,
         signals: &'a Signals,
         control: &'a OwnedFd,

@@ -2,7 +2,7 @@ use super::*;
 
 fn run_script(script: &str, timeout: Duration) -> Result<String, String> {
     let path = ("PATH".to_owned(), OsString::from("/usr/bin:/bin"));
-    let stdout = ask_program(Path::new("/bin/sh"), &["-c", script], &[path], timeout);
+    let stdout = query_program(Path::new("/bin/sh"), &["-c", script], &[path], timeout);
     stdout.map_err(|error| error.to_string())
 }
 

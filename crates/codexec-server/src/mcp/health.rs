@@ -23,7 +23,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let counts = match app.records.store().await {
-        Ok(store) => store.counts().await,
+        Ok(store) => store.count_executions().await,
         Err(error) => Err(error),
     };
     let (store, is_stored) = match counts {

@@ -62,7 +62,7 @@ async fn load_execution(
     records: &Records,
     id: &ExecutionId,
     uri: &str,
-) -> Result<codexec_store::Execution, ErrorData> {
+) -> Result<codexec_store::ExecutionRecord, ErrorData> {
     let failed =
         |error: codexec_store::StoreError| ErrorData::internal_error(error.to_string(), None);
     let store = records.store().await.map_err(failed)?;

@@ -1,4 +1,4 @@
-use codexec_store::{Call, Execution, Found, Kind, LogQuery};
+use codexec_store::{CallRecord, CoarseStatus, ExecutionRecord, LogMatch, LogQuery};
 use codexec_types::{ExecutionId, Grant, SessionId, format_rfc3339, parse_time};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ impl App {
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
         let language = read_language(&mut fields)?.map(|language| language.name().to_owned());
-        let status = fields.choice("status", &Kind::ALL.map(|kind| (kind.name(), kind)))?;
+        let status = fields.choice("status", &CoarseStatus::ALL.map(|kind| (kind.name(), kind)))?;
         let text = fields.text("query")?;
         let since = read_time(&mut fields, "since")?;
         let until = read_time(&mut fields, "until")?;
@@ -86,7 +86,7 @@ impl App {
         let store = self.records.store().await?;
         let execution = match reads_all {
             true => store.get(&id).await?,
-            false => store.get_of(&id, &client.principal).await?,
+            false => store.get_own(&id, &client.principal).await?,
         };
         let execution = execution.ok_or_else(missing)?;
         let budget = self.budget_of(client);
@@ -98,7 +98,7 @@ impl App {
     }
 }
 
-fn result_entry(found: &Found) -> Value {
+fn result_entry(found: &LogMatch) -> Value {
     let summary = &found.summary;
     json!({
         "execution_id": summary.id.as_str(),
@@ -114,7 +114,7 @@ fn result_entry(found: &Found) -> Value {
 }
 
 /// Formats the complete record, with texts cut to the budget.
-fn full_log(execution: &Execution, budget: Option<TextBudget>) -> Value {
+fn full_log(execution: &ExecutionRecord, budget: Option<TextBudget>) -> Value {
     let summary = &execution.summary;
     let mut is_cut = false;
     let mut fitted = |text: &str| {
@@ -172,7 +172,7 @@ fn full_log(execution: &Execution, budget: Option<TextBudget>) -> Value {
     log
 }
 
-fn call_entry(call: &Call) -> Value {
+fn call_entry(call: &CallRecord) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,

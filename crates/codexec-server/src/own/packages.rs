@@ -56,7 +56,7 @@ impl App {
             let version = installed.as_ref().ok().map(|done| done.version.as_str());
             let store = self.records.store().await?;
             let (name, at) = (package.name(), SystemTime::now());
-            store.session_package(&session.id, name, version, installed.is_ok(), at).await?;
+            store.record_package_install(&session.id, name, version, installed.is_ok(), at).await?;
         }
         let installed = installed?;
         if let Some(session) = &session {

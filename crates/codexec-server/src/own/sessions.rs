@@ -81,7 +81,7 @@ impl App {
             context: &client.context,
             at: SystemTime::now(),
         };
-        if let Err(error) = store.session_started(&start).await {
+        if let Err(error) = store.begin_session(&start).await {
             run.close().await;
             return Err(error.into());
         }
@@ -153,9 +153,9 @@ impl App {
         let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let sessions = self.records.store().await?.sessions(limit).await?;
+        let sessions = self.records.store().await?.list_sessions(limit).await?;
         let open = self.sessions.list(client);
-        let is_theirs = |session: &&codexec_store::Session| {
+        let is_theirs = |session: &&codexec_store::SessionRecord| {
             session.principal == client.principal.as_str()
                 && (client.may(Grant::AllSessions) || open.iter().any(|one| one.id == session.id))
         };
@@ -208,7 +208,7 @@ impl App {
         let snapshot = Snapshot {
             name: name.clone(),
             principal: client.principal.clone(),
-            server: self.records.store().await?.server().to_owned(),
+            server: self.records.store().await?.server_id().to_owned(),
             language: session.language,
             at: format_rfc3339(SystemTime::now()),
             cells,
@@ -274,7 +274,7 @@ impl App {
     async fn snapshots_of(&self, client: &Client) -> Result<SnapshotFilter, OwnFunctionError> {
         let server = match client.may(Grant::AllSessions) {
             true => None,
-            false => Some(self.records.store().await?.server().to_owned()),
+            false => Some(self.records.store().await?.server_id().to_owned()),
         };
         Ok(SnapshotFilter { principal: client.principal.clone(), server })
     }

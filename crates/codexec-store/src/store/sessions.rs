@@ -6,15 +6,15 @@ use rusqlite::Connection;
 use super::Store;
 use crate::{
     SessionStart, StoreError,
-    execution::Session,
+    execution::SessionRecord,
     sessions::{self, NewSession, PackageInstall},
 };
 
-/// The limit of [`Store::sessions`].
+/// The limit of [`Store::list_sessions`].
 const SESSIONS_MAX: u32 = 1_000;
 
 impl Store {
-    pub async fn session_started(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
+    pub async fn begin_session(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
         let session = NewSession::new(start);
         let owner = Arc::clone(&self.owner);
         let written = self.write(0, move |conn| session.insert(conn, &owner)).await;
@@ -22,7 +22,7 @@ impl Store {
         written
     }
 
-    pub async fn session_package(
+    pub async fn record_package_install(
         &self,
         session: &SessionId,
         name: &str,
@@ -39,7 +39,7 @@ impl Store {
     }
 
     /// Records the end of a session. Returns false, and changes nothing, if it has already ended.
-    pub async fn session_ended(
+    pub async fn end_session(
         &self,
         session: &SessionId,
         reason: &str,
@@ -54,7 +54,7 @@ impl Store {
     }
 
     /// Lists the newest sessions, including ended ones; at most 1,000.
-    pub async fn sessions(&self, limit: u32) -> Result<Vec<Session>, StoreError> {
+    pub async fn list_sessions(&self, limit: u32) -> Result<Vec<SessionRecord>, StoreError> {
         self.read(move |conn| sessions::list(conn, limit.min(SESSIONS_MAX))).await
     }
 }

@@ -23,7 +23,7 @@ mod secrets;
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Kind, Status};
+use crate::{CoarseStatus, ExecutionStatus};
 
 const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
 
@@ -35,17 +35,17 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
 
     begin(&store, &id, "6*7", at(5_000)).await.unwrap();
     let begun = store.get(&id).await.unwrap().unwrap();
-    assert_eq!((begun.summary.status, begun.code.as_str()), (Status::Running, "6*7"));
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 1 });
+    assert_eq!((begun.summary.status, begun.code.as_str()), (ExecutionStatus::Running, "6*7"));
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 1, total: 1 });
 
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
     store.finish(&id, finish(RecordEnding::Outcome(&outcome))).await.unwrap();
     let ended = store.get(&id).await.unwrap().unwrap();
-    let summary = Summary {
+    let summary = ExecutionSummary {
         id,
         language: "typescript".to_owned(),
-        status: Status::Returned,
-        kind: Kind::Success,
+        status: ExecutionStatus::Returned,
+        kind: CoarseStatus::Success,
         error_code: None,
         message: None,
         started: at(5_000),
@@ -61,8 +61,8 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
         session: None,
         script: None,
     };
-    assert_eq!(store.recent(10).await.unwrap(), vec![summary.clone()]);
-    let whole = Execution {
+    assert_eq!(store.list_recent(10).await.unwrap(), vec![summary.clone()]);
+    let whole = ExecutionRecord {
         summary,
         code: "6*7".to_owned(),
         input: "null".to_owned(),
@@ -79,7 +79,7 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
         packages: vec![],
     };
     assert_eq!(ended, whole);
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 1 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 1 });
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn changes_limits_and_images_are_stored() {
         left_out: 13,
     };
     let outcome = Outcome::Exited { code: 3 };
-    let finish = Finish {
+    let finish = ExecutionEnd {
         changes: &changes,
         limits_met: &[Limit::Disk, Limit::Processes],
         images: 1,
@@ -126,7 +126,7 @@ async fn changes_limits_and_images_are_stored() {
     assert_eq!(stored.changes, changes);
     assert_eq!(stored.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
     assert_eq!((stored.summary.exit_code, stored.summary.images), (Some(3), Some(1)));
-    assert_eq!(store.recent(1).await.unwrap(), [stored.summary]);
+    assert_eq!(store.list_recent(1).await.unwrap(), [stored.summary]);
 }
 
 /// Migrates a database of the first release.
@@ -197,7 +197,7 @@ async fn concurrent_servers_share_a_database() {
         server.await.unwrap().unwrap();
     }
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 200 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 200 });
     for name in ["codexec.db", "codexec.db-wal", "codexec.db-shm"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -214,7 +214,7 @@ async fn running_executions_of_a_killed_server_are_interrupted() {
     begin(&store, &ours, "1", at(0)).await.unwrap();
 
     assert_eq!(store.interrupt_leftovers(at(0)).await.unwrap(), 0, "it lives");
-    assert_eq!(store.counts().await.unwrap().running, 2);
+    assert_eq!(store.count_executions().await.unwrap().running, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(store.interrupt_leftovers(at(9_000)).await.unwrap(), 1);
@@ -222,10 +222,10 @@ async fn running_executions_of_a_killed_server_are_interrupted() {
     let orphan = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
     assert_eq!(
         (orphan.status, orphan.error_code.as_deref(), orphan.ended),
-        (Status::Failed, Some("interrupted"), Some(at(9_000)))
+        (ExecutionStatus::Failed, Some("interrupted"), Some(at(9_000)))
     );
     let ours = store.get(&ours).await.unwrap().unwrap().summary;
-    assert_eq!(ours.status, Status::Running);
+    assert_eq!(ours.status, ExecutionStatus::Running);
     let locks = fs::read_dir(folder.path().join("owners")).unwrap();
     let locks = locks.filter(|file| file.as_ref().unwrap().path().extension().is_some());
     assert_eq!(locks.count(), 1, "only the living server's lock is left");
@@ -256,7 +256,7 @@ async fn a_dropped_store_releases_its_executions_and_ends_its_thread() {
     while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(second.counts().await.unwrap().running, 0);
+    assert_eq!(second.count_executions().await.unwrap().running, 0);
 }
 
 #[tokio::test]
@@ -343,8 +343,8 @@ fn other_server(database: &Path) -> Child {
     child
 }
 
-fn finish(ending: RecordEnding<'_>) -> Finish<'_> {
-    Finish {
+fn finish(ending: RecordEnding<'_>) -> ExecutionEnd<'_> {
+    ExecutionEnd {
         ending,
         output: &HELLO,
         value: Some("42"),
@@ -394,7 +394,7 @@ async fn begin_admitted(
     started: SystemTime,
 ) -> Result<(), StoreError> {
     let (context, principal) = (RequestOrigin::default(), Principal::local());
-    let begin = Begin {
+    let begin = ExecutionStart {
         id,
         admitted,
         started,

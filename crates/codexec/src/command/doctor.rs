@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use codexec_exec::{ExecError, Workers, list_interpreters};
 use codexec_gateway::ProblemEffect;
-use codexec_sandbox::{Attempt, Layer, Posture};
+use codexec_sandbox::{EscapeAttempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::servers::waiting_names;
 /// The result of building a sandbox and trying to escape from it.
 struct Diagnosis {
     posture: Result<Posture, ExecError>,
-    attempts: Vec<Attempt>,
+    attempts: Vec<EscapeAttempt>,
     /// Why no escape could be tried.
     probe_error: Option<ExecError>,
     /// The interpreter of each language, or why there is none.
@@ -63,7 +63,7 @@ async fn check_languages(
 }
 
 impl Diagnosis {
-    fn escapes(&self) -> impl Iterator<Item = &Attempt> {
+    fn escapes(&self) -> impl Iterator<Item = &EscapeAttempt> {
         self.attempts.iter().filter(|attempt| attempt.blocked_by.is_none())
     }
 }
@@ -92,7 +92,7 @@ fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
             }
         }
     }
-    let escapes: Vec<&Attempt> = diagnosis.escapes().collect();
+    let escapes: Vec<&EscapeAttempt> = diagnosis.escapes().collect();
     match &diagnosis.probe_error {
         None => {
             let tried = diagnosis.attempts.len();

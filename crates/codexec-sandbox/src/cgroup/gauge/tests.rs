@@ -44,6 +44,6 @@ fn both_files_of_a_cgroup_are_read() {
         std::fs::write(group.path().join(name), text).unwrap();
     }
     let gauge = MemoryGauge::open(group.path(), CgroupVersion::V2).unwrap();
-    assert_eq!((gauge.held_bytes(), gauge.at_most_bytes()), (1_320_000, Some(123_456)));
+    assert_eq!((gauge.read_used_bytes(), gauge.read_upper_bound()), (1_320_000, Some(123_456)));
     assert!(MemoryGauge::open(group.path(), CgroupVersion::V1).is_err());
 }

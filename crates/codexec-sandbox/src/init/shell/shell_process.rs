@@ -8,7 +8,7 @@ use nix::sys::socket::{MsgFlags, SockType, send};
 
 use super::cells::CellFiles;
 use crate::attributed_socket::{attributed_pair, read_attributed};
-use crate::control::Command;
+use crate::control::ProgramCommand;
 use crate::init::guest::{GuestLimits, InheritedFds, spawn};
 
 /// The maximum length of a report.
@@ -57,7 +57,7 @@ pub(super) struct Report {
 impl ShellProcess {
     /// Starts a shell, with the state of its predecessor if there is one.
     pub(super) fn start(
-        command: &Command,
+        command: &ProgramCommand,
         limits: GuestLimits<'_>,
         cells: &CellFiles,
         state: Option<&[u8]>,

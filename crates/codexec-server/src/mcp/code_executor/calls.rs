@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_store::Call;
+use codexec_store::CallRecord;
 use serde_json::{Map, Value};
 
 use crate::discovery::RECORDED_SERVER;
@@ -48,7 +48,7 @@ impl CallSummaries {
         }
     }
 
-    fn from_record(calls: &[Call]) -> CallSummaries {
+    fn from_record(calls: &[CallRecord]) -> CallSummaries {
         let mut found: Vec<ToolSummary> = Vec::new();
         for call in calls.iter().filter(|call| reached_server(call)) {
             let name = tool_name(call);
@@ -86,7 +86,7 @@ impl ToolSummary {
         }
     }
 
-    fn add(&mut self, call: &Call) {
+    fn add(&mut self, call: &CallRecord) {
         let error = match (&call.error_code, call.duration) {
             (None, Some(_)) => None,
             (None, None) => Some("no answer before the execution ended".to_owned()),
@@ -128,7 +128,7 @@ impl ToolSummary {
 }
 
 /// True if the call reached a server: it was not refused before, and is not a discovery.
-fn reached_server(call: &Call) -> bool {
+fn reached_server(call: &CallRecord) -> bool {
     const NOT_SENT: [&str; 5] = [
         "INVALID_ARGS",
         "SERVER_NOT_ALLOWED",
@@ -141,7 +141,7 @@ fn reached_server(call: &Call) -> bool {
 }
 
 /// Returns the name in this toolset's format, however the code wrote it.
-fn tool_name(call: &Call) -> String {
+fn tool_name(call: &CallRecord) -> String {
     let tool = escape_name(&call.tool);
     match (call.server.as_str(), tool.strip_prefix("mcp__"), tool.split_once([':', '.', '/'])) {
         ("", Some(_), _) | ("", None, None) => tool,

@@ -58,11 +58,11 @@ async fn own_3_executions_of_other_servers_and_principals_are_excluded() {
         assert_eq!(seen(&local, text).await, std::slice::from_ref(&ours), "{text:?}");
         assert_eq!(seen(&Principal::named("ann"), text).await, [], "{text:?}");
     }
-    let get = async |id| second.get_of(id, &local).await.unwrap().is_some();
+    let get = async |id| second.get_own(id, &local).await.unwrap().is_some();
     assert_eq!(
         (get(&ours).await, get(&theirs).await, get(&ended_later).await),
         (true, false, false)
     );
-    assert!(second.get_of(&ours, &Principal::named("ann")).await.unwrap().is_none());
+    assert!(second.get_own(&ours, &Principal::named("ann")).await.unwrap().is_none());
     assert!(second.get(&theirs).await.unwrap().is_some());
 }

@@ -23,7 +23,7 @@ async fn a_full_database_is_an_error_until_it_can_grow_again() {
         // Writes in the same transaction fail with `store_write`, because it is rolled back.
         assert!(["store_full", "store_write"].contains(&code), "{code}");
     }
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 0 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 0 });
     store.queue(max_pages(1_000_000)).await.unwrap();
     begin(&store, &ExecutionId::from_bits(1), &big, at(0)).await.unwrap();
 }
@@ -33,7 +33,7 @@ async fn an_end_that_cannot_be_written_is_retried() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
-    let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+    let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
     store.begin_call(&id, 1, &call).await.unwrap();
     let end = CallEnd { error: None, duration: Duration::ZERO, result: None, result_bytes: 1 };
     store.finish_call(&id, 1, end).await;
@@ -41,7 +41,8 @@ async fn an_end_that_cannot_be_written_is_retried() {
         store.queue(|c| c.query_row("PRAGMA page_count", [], |r| r.get(0))).await.unwrap();
     store.queue(max_pages(pages)).await.unwrap();
     let long = GuestOutput::new("x".repeat(500_000), vec![]);
-    let finish = Finish { output: &long, ..finish(RecordEnding::Outcome(&Outcome::Cancelled)) };
+    let finish =
+        ExecutionEnd { output: &long, ..finish(RecordEnding::Outcome(&Outcome::Cancelled)) };
     assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_full");
     let other = ExecutionId::from_bits(2);
     let refused = begin(&store, &other, "1", at(0)).await.unwrap_err();
@@ -50,7 +51,7 @@ async fn an_end_that_cannot_be_written_is_retried() {
     store.queue(max_pages(1_000_000)).await.unwrap();
     begin(&store, &other, "1", at(0)).await.unwrap();
     let stored = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(stored.summary.status, Status::Cancelled);
+    assert_eq!(stored.summary.status, ExecutionStatus::Cancelled);
     assert_eq!(stored.written.unwrap().text().len(), 500_000);
     assert_eq!(stored.calls[0].result_bytes, Some(1));
     store.flush().await.unwrap();
@@ -95,7 +96,7 @@ async fn child_fills_its_disk() {
     let store = Store::open(&path, Durability::Process).await.unwrap();
     let output = GuestOutput::new("x".repeat(300_000), vec![]);
     let outcome = Outcome::Cancelled;
-    let finish = || Finish { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
+    let finish = || ExecutionEnd { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
     // These run while the disk fills up.
     let running: Vec<ExecutionId> = (1_000..1_020).map(ExecutionId::from_bits).collect();
     for id in &running {
@@ -135,17 +136,20 @@ async fn child_fills_its_disk() {
     begin(&store, &new, "1", at(0)).await.unwrap();
     store.finish(&new, finish()).await.unwrap();
     store.flush().await.unwrap();
-    assert_eq!(store.counts().await.unwrap().running, 0, "pending ends are written");
+    assert_eq!(store.count_executions().await.unwrap().running, 0, "pending ends are written");
     let text = fs::read_to_string(home.join("logs/executions-1970-01-01.jsonl")).unwrap();
     let mut logged = 0;
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
         logged += 1;
     }
-    let total = store.counts().await.unwrap().total;
+    let total = store.count_executions().await.unwrap().total;
     assert_eq!(logged, total, "each once");
     for id in acknowledged.iter().chain(&running).chain([&new]) {
-        assert_eq!(store.get(id).await.unwrap().unwrap().summary.status, Status::Cancelled);
+        assert_eq!(
+            store.get(id).await.unwrap().unwrap().summary.status,
+            ExecutionStatus::Cancelled
+        );
     }
     let check: String =
         store.queue(|c| c.query_row("PRAGMA integrity_check", [], |r| r.get(0))).await.unwrap();

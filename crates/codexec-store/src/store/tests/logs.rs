@@ -18,7 +18,7 @@ async fn an_execution_is_a_line_in_its_daily_file() {
         trace_id: Some("tr_abc123".to_owned()),
         chat_id: None,
     };
-    let begin = Begin {
+    let begin = ExecutionStart {
         id: &id,
         admitted: &admitted("6*7"),
         started: at(AT),
@@ -28,7 +28,7 @@ async fn an_execution_is_a_line_in_its_daily_file() {
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
-    let call = ToolCall {
+    let call = CallStart {
         server: "db",
         tool: "query",
         args: r#"{"sql":"select 1"}"#,
@@ -47,7 +47,7 @@ async fn an_execution_is_a_line_in_its_daily_file() {
         ..FileChanges::default()
     };
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
-    let finish = Finish { changes: &changes, ..finish(RecordEnding::Outcome(&outcome)) };
+    let finish = ExecutionEnd { changes: &changes, ..finish(RecordEnding::Outcome(&outcome)) };
     store.finish(&id, finish).await.unwrap();
     store.flush().await.unwrap();
 
@@ -110,14 +110,17 @@ fn expected_line(id: &ExecutionId) -> Value {
 async fn a_session_has_its_own_file() {
     let (store, home) = store().await;
     let session = start_session(&store, 7, "data-analysis").await;
-    store.session_package(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000)).await.unwrap();
-    store.session_package(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
+    store
+        .record_package_install(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000))
+        .await
+        .unwrap();
+    store.record_package_install(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin_in(&store, &id, &session, at(AT + 10_000)).await;
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
-    let ended = store.session_ended(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
+    let ended = store.end_session(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
     assert!(ended);
-    assert!(!store.session_ended(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
+    assert!(!store.end_session(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
     store.flush().await.unwrap();
 
     let lines = lines(&home, &format!("session-{session}.jsonl"));
@@ -148,7 +151,7 @@ async fn a_session_has_its_own_file() {
         json!({"type": "session_end", "session_id": session, "reason": "idle_timeout",
             "total_duration_ms": 900_000, "executions_count": 1, "at": "2026-02-09T14:45:01.123Z"})
     );
-    let stored = store.sessions(10).await.unwrap();
+    let stored = store.list_sessions(10).await.unwrap();
     assert_eq!((stored.len(), stored[0].reason.as_deref()), (1, Some("idle_timeout")));
     assert!(!home.path().join("logs/executions-2026-02-09.jsonl").exists());
 }
@@ -240,7 +243,7 @@ pub(super) async fn start_session(store: &Store, bits: u128, name: &str) -> Sess
         context: &context,
         at: at(AT),
     };
-    store.session_started(&start).await.unwrap();
+    store.begin_session(&start).await.unwrap();
     id
 }
 
@@ -250,7 +253,7 @@ pub(super) async fn begin_in(
     session: &SessionId,
     started: SystemTime,
 ) {
-    let begin = Begin {
+    let begin = ExecutionStart {
         id,
         admitted: &admitted("1"),
         started,

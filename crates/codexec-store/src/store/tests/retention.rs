@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use codexec_types::{SessionId, format_utc_day};
 
 use super::*;
-use crate::{LogQuery, Removed, Retention};
+use crate::{LogQuery, Retention, RetentionReport};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -49,8 +49,9 @@ async fn only_expired_executions_are_removed() {
         fs::write(folder.join("a.txt"), "x").unwrap();
     }
     store.flush().await.unwrap();
-    let removed = store.retain(&Retention::default(), days_ago(0)).await.unwrap();
-    let expected = Removed { executions: 2, log_files: 1, artifacts: 2, ..Removed::default() };
+    let removed = store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
+    let expected =
+        RetentionReport { executions: 2, log_files: 1, artifacts: 2, ..RetentionReport::default() };
     assert_eq!(removed, expected);
     for (id, is_kept) in [
         (&old_good, false),
@@ -74,11 +75,14 @@ async fn only_expired_executions_are_removed() {
     assert_eq!(logs::lines(&home, &day(29)).len(), 1);
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
     assert_eq!(store.search(&all).await.unwrap().total, 3);
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 4 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 1, total: 4 });
     // Later executions are found, even if the last ended one is gone.
     add_ended(&store, 7, days_ago(0), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 4);
-    assert_eq!(store.retain(&Retention::default(), days_ago(0)).await.unwrap(), Removed::default());
+    assert_eq!(
+        store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap(),
+        RetentionReport::default()
+    );
 }
 
 #[tokio::test]
@@ -87,7 +91,7 @@ async fn executions_after_a_removed_last_one_are_found() {
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
     add_ended(&store, 1, days_ago(100), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 1);
-    store.retain(&Retention::default(), days_ago(0)).await.unwrap();
+    store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
     assert_eq!(store.search(&all).await.unwrap().total, 0);
     add_ended(&store, 2, days_ago(0), &good()).await;
     assert_eq!(store.search(&all).await.unwrap().total, 1);
@@ -104,18 +108,19 @@ async fn the_age_of_a_session_counts_from_its_end() {
             logs::begin_in(&store, &id, &session, days_ago(95)).await;
             store.finish(&id, finish(RecordEnding::Outcome(&good()))).await.unwrap();
             if let Some(days) = ended {
-                store.session_ended(&session, "manual", days_ago(days), 1).await.unwrap();
+                store.end_session(&session, "manual", days_ago(days), 1).await.unwrap();
             }
             sessions.push(session);
         }
         sessions
     };
     store.flush().await.unwrap();
-    let removed = store.retain(&Retention::default(), days_ago(0)).await.unwrap();
-    let expected = Removed { executions: 1, sessions: 1, log_files: 1, ..Removed::default() };
+    let removed = store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
+    let expected =
+        RetentionReport { executions: 1, sessions: 1, log_files: 1, ..RetentionReport::default() };
     assert_eq!(removed, expected);
     let left: Vec<SessionId> =
-        store.sessions(9).await.unwrap().into_iter().map(|session| session.id).collect();
+        store.list_sessions(9).await.unwrap().into_iter().map(|session| session.id).collect();
     assert_eq!(left, [sessions[2].clone(), sessions[1].clone()]);
     for (session, is_kept) in sessions.iter().zip([false, true, true]) {
         let path = home.path().join(format!("logs/session-{session}.jsonl"));
@@ -131,7 +136,7 @@ async fn the_oldest_are_removed_when_all_take_too_much_space() {
         let id = ExecutionId::from_bits(n);
         begin(&store, &id, "1", days_ago(1)).await.unwrap();
         let outcome = good();
-        let long = Finish { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
+        let long = ExecutionEnd { output: &output, ..finish(RecordEnding::Outcome(&outcome)) };
         store
             .finish(&id, if n < 600 { long } else { finish(RecordEnding::Outcome(&outcome)) })
             .await
@@ -139,7 +144,7 @@ async fn the_oldest_are_removed_when_all_take_too_much_space() {
     }
     store.flush().await.unwrap();
     let retention = Retention { max_bytes: 60 << 20, ..Retention::default() };
-    let removed = store.retain(&retention, days_ago(0)).await.unwrap();
+    let removed = store.apply_retention(&retention, days_ago(0)).await.unwrap();
     assert_eq!((removed.executions, removed.is_more), (500, false));
     assert_eq!(store.get(&ExecutionId::from_bits(499)).await.unwrap(), None);
     assert!(store.get(&ExecutionId::from_bits(500)).await.unwrap().is_some());
@@ -187,7 +192,7 @@ async fn log_1_retention_removes_only_its_own_files() {
     let far = days_ago(0) + Duration::from_secs(300 * 24 * 60 * 60);
     add_ended(&store, 2, days_ago(0), &good()).await;
     store.flush().await.unwrap();
-    let removed = store.retain(&Retention::default(), far).await.unwrap();
+    let removed = store.apply_retention(&Retention::default(), far).await.unwrap();
     assert!(!removed.is_doubtful);
     assert_eq!((removed.executions, removed.log_files, removed.artifacts), (2, 2, 0));
     assert!(!orphan.exists(), "an old log without rows is removed");
@@ -205,14 +210,19 @@ async fn log_1_retention_removes_only_its_own_files() {
 async fn a_clock_that_jumps_removes_nothing() {
     let (store, _home) = store().await;
     let id = add_ended(&store, 1, days_ago(0), &good()).await;
-    assert!(!store.retain(&Retention::default(), days_ago(0)).await.unwrap().is_doubtful);
+    assert!(!store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap().is_doubtful);
     let ten_years = Duration::from_secs(3_650 * 24 * 60 * 60);
-    let removed = store.retain(&Retention::default(), days_ago(0) + ten_years).await.unwrap();
-    assert_eq!(removed, Removed { is_doubtful: true, ..Removed::default() });
+    let removed =
+        store.apply_retention(&Retention::default(), days_ago(0) + ten_years).await.unwrap();
+    assert_eq!(removed, RetentionReport { is_doubtful: true, ..RetentionReport::default() });
     assert!(store.get(&id).await.unwrap().is_some());
     // The next pass accepts the clock, if it has not jumped again.
     assert_eq!(
-        store.retain(&Retention::default(), days_ago(0) + ten_years).await.unwrap().executions,
+        store
+            .apply_retention(&Retention::default(), days_ago(0) + ten_years)
+            .await
+            .unwrap()
+            .executions,
         1
     );
 }
@@ -225,8 +235,8 @@ async fn one_pass_removes_a_limited_number() {
         SELECT format('exec_%032x', n), 'x', 'returned', ?1, 'python', 1, 'null', '1', n FROM n";
     let then = codexec_types::unix_ms(days_ago(40));
     store.queue(move |conn| conn.execute(many, [then])).await.unwrap();
-    let removed = store.retain(&Retention::default(), days_ago(0)).await.unwrap();
+    let removed = store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
     assert_eq!((removed.executions, removed.is_more), (10_000, true));
-    let removed = store.retain(&Retention::default(), days_ago(0)).await.unwrap();
+    let removed = store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
     assert_eq!((removed.executions, removed.is_more), (50, false));
 }

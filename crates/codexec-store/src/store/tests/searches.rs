@@ -27,7 +27,7 @@ async fn executions_are_found_by_their_fields() {
         let code = format!("import pandas as pd\ndf{n} = pd.read_csv('data.csv')");
         begin(&store, &id, &code, at(n as u64 * 1_000)).await.unwrap();
         if n == 2 {
-            let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+            let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
             store.begin_call(&id, 1, &call).await.unwrap();
         }
         store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
@@ -39,12 +39,12 @@ async fn executions_are_found_by_their_fields() {
     let tool = |tool: &str| LogQuery { tool: Some(tool.to_owned()), ..any.clone() };
     let kind = |kind| LogQuery { status: Some(kind), ..any.clone() };
     check(&store, any.clone(), "6 5 4 3 2 1 of 6").await;
-    check(&store, kind(Kind::Success), "1 of 1").await;
-    check(&store, kind(Kind::Failed), "5 2 of 2").await;
-    check(&store, kind(Kind::Timeout), "3 of 1").await;
-    check(&store, kind(Kind::Cancelled), "4 of 1").await;
-    check(&store, kind(Kind::Running), "6 of 1").await;
-    check(&store, kind(Kind::Interrupted), " of 0").await;
+    check(&store, kind(CoarseStatus::Success), "1 of 1").await;
+    check(&store, kind(CoarseStatus::Failed), "5 2 of 2").await;
+    check(&store, kind(CoarseStatus::Timeout), "3 of 1").await;
+    check(&store, kind(CoarseStatus::Cancelled), "4 of 1").await;
+    check(&store, kind(CoarseStatus::Running), "6 of 1").await;
+    check(&store, kind(CoarseStatus::Interrupted), " of 0").await;
     check(
         &store,
         LogQuery { language: Some("typescript".to_owned()), ..any.clone() },
@@ -70,7 +70,8 @@ async fn executions_are_found_by_their_fields() {
     check(&store, text("hello"), "5 4 3 2 1 of 5").await;
     check(&store, text("PANDAS nowhere"), " of 0").await;
     check(&store, LogQuery { limit: 1, offset: 3, ..text("pandas") }, "2 of 5").await;
-    let narrow = LogQuery { status: Some(Kind::Failed), since: Some(at(3_000)), ..text("pandas") };
+    let narrow =
+        LogQuery { status: Some(CoarseStatus::Failed), since: Some(at(3_000)), ..text("pandas") };
     check(&store, narrow, "5 of 1").await;
 
     let page = store.search(&text("ModuleNotFound")).await.unwrap();
@@ -138,13 +139,13 @@ async fn a_corrupt_index_is_rebuilt() {
 async fn a_call_has_a_row_before_it_is_sent() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let call = ToolCall { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
+    let call = CallStart { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
     let err = store.begin_call(&id, 1, &call).await.unwrap_err();
     assert_eq!(err.code(), "store_not_running", "no execution, no call");
     begin(&store, &id, "1", at(0)).await.unwrap();
     store.begin_call(&id, 1, &call).await.unwrap();
     let long = format!("\"{}\"", "x".repeat(300_000));
-    store.begin_call(&id, 2, &ToolCall { args: &long, ..call }).await.unwrap();
+    store.begin_call(&id, 2, &CallStart { args: &long, ..call }).await.unwrap();
     store.begin_call(&id, 3, &call).await.unwrap();
     let begun = store.get(&id).await.unwrap().unwrap().calls;
     assert_eq!((begun.len(), begun[0].duration), (3, None));
@@ -175,7 +176,7 @@ async fn many_ends_of_calls_are_written_before_the_execution_ends() {
     begin(&store, &id, "1", at(0)).await.unwrap();
     let result = format!("\"{}\"", "x".repeat(200_000));
     for number in 0..8 {
-        let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+        let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
         store.begin_call(&id, number, &call).await.unwrap();
         let end = CallEnd {
             error: None,

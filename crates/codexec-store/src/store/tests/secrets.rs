@@ -17,7 +17,7 @@ async fn secrets_are_masked_in_all_texts() {
         working_dir: None,
         asked: RequestedLimits::default(),
     };
-    let begin = Begin {
+    let begin = ExecutionStart {
         id: &id,
         admitted: &policy().admit(request, &[]).unwrap(),
         started: at(0),
@@ -29,7 +29,7 @@ async fn secrets_are_masked_in_all_texts() {
     store.begin(begin).await.unwrap();
     let args = text("");
     store
-        .begin_call(&id, 1, &ToolCall { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
+        .begin_call(&id, 1, &CallStart { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
         .await
         .unwrap();
     let end = CallEnd {
@@ -43,8 +43,11 @@ async fn secrets_are_masked_in_all_texts() {
         Thrown { code: ThrownCode::RuntimeError, message: secret.clone(), at: None, stack: None };
     let output = GuestOutput::new(text("out "), vec![(0, 3)]);
     let outcome = Outcome::Threw(thrown);
-    let finish =
-        Finish { output: &output, value: Some(&args), ..finish(RecordEnding::Outcome(&outcome)) };
+    let finish = ExecutionEnd {
+        output: &output,
+        value: Some(&args),
+        ..finish(RecordEnding::Outcome(&outcome))
+    };
     store.finish(&id, finish).await.unwrap();
     let query = LogQuery { text: Some("key".to_owned()), limit: 1, ..LogQuery::default() };
     assert_eq!(store.search(&query).await.unwrap().total, 1);

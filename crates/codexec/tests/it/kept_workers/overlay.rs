@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use codexec_exec::Workers;
-use codexec_sandbox::{Mounter, Wanted};
+use codexec_sandbox::{MountRequest, Mounter};
 use codexec_types::{AdmissionRequest, Language, Policy, ResolvedDir, WorkingDirPolicy};
 use tempfile::TempDir;
 
@@ -51,7 +51,7 @@ impl Project {
         let ResolvedDir { path, device, inode, uid, gid } = self.found();
         let owner = codexec_sandbox::is_root().then_some((uid, gid));
         let mounter = Mounter::start(&codexec(), "mounter").expect("a mounter");
-        let lower = mounter.mount(&Wanted { path, device, inode, owner }).expect("a mount");
+        let lower = mounter.mount(&MountRequest { path, device, inode, owner }).expect("a mount");
         session.run.renew_overlay(generation, lower).await.expect("renewed");
     }
 

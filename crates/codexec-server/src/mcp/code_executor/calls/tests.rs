@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> Call {
-    Call {
+fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> CallRecord {
+    CallRecord {
         number: 1,
         server: server.to_owned(),
         tool: tool.to_owned(),
@@ -51,7 +51,7 @@ fn refused_calls_are_not_listed() {
         call("time", "nwo", Some(("TOOL_NOT_FOUND", ""))),
         call("time", "now", Some(("INVALID_ARGS", ""))),
         call(RECORDED_SERVER, "searchTools", None),
-        Call { duration: None, ..call("time", "later", None) },
+        CallRecord { duration: None, ..call("time", "later", None) },
     ];
     let calls = CallSummaries::from_record(&calls);
     assert_eq!(calls.names(), ["mcp__time__later"]);
@@ -62,7 +62,8 @@ fn refused_calls_are_not_listed() {
 
 #[test]
 fn at_most_a_hundred_tools_are_listed() {
-    let many: Vec<Call> = (0..MAX_TOOLS + 1).map(|n| call("s", &n.to_string(), None)).collect();
+    let many: Vec<CallRecord> =
+        (0..MAX_TOOLS + 1).map(|n| call("s", &n.to_string(), None)).collect();
     let mut many_twice = many.clone();
     many_twice.extend(many);
     let calls = CallSummaries::from_record(&many_twice);
