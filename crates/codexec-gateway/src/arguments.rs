@@ -1,6 +1,6 @@
 //! Checks arguments against a tool's input schema. Error messages say how to fix the call.
 
-use codexec_schema::{Checker, Flaw, list_parameters};
+use codexec_schema::{CheckError, Checker, list_parameters};
 use serde_json::Value;
 
 use crate::clean::{clean_line, cut};
@@ -19,16 +19,16 @@ pub(crate) enum ArgumentCheck {
 pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> ArgumentCheck {
     match checker.check_quickly(schema, args, "") {
         Ok(()) => ArgumentCheck::Valid,
-        Err(Flaw::Wrong(wrong)) => ArgumentCheck::Invalid(explain_flaws(schema, &wrong)),
-        Err(Flaw::TooMuch) => ArgumentCheck::Unfinished,
+        Err(CheckError::Wrong(wrong)) => ArgumentCheck::Invalid(explain_flaws(schema, &wrong)),
+        Err(CheckError::TooMuch) => ArgumentCheck::Unfinished,
     }
 }
 
 /// Checks with the full budget. Arguments that exceed it pass: the server itself checks them.
 pub(crate) fn check(checker: &Checker, schema: &Value, args: &Value) -> Result<(), String> {
     match checker.check(schema, args, "") {
-        Ok(()) | Err(Flaw::TooMuch) => Ok(()),
-        Err(Flaw::Wrong(wrong)) => Err(explain_flaws(schema, &wrong)),
+        Ok(()) | Err(CheckError::TooMuch) => Ok(()),
+        Err(CheckError::Wrong(wrong)) => Err(explain_flaws(schema, &wrong)),
     }
 }
 

@@ -99,8 +99,8 @@ impl SlotCgroup {
         number_after("max ", &self.base.hierarchy.pids_file(self.number))
     }
 
-    /// Returns a gauge of the cgroup's memory. A gauge that outlives its [`SlotCgroup`] reads what
-    /// then uses the cgroup.
+    /// Returns a gauge of the cgroup's memory. A gauge that outlives its [`SlotCgroup`] reads the
+    /// memory of the cgroup's next user.
     pub fn gauge(&self) -> MemoryGauge {
         self.gauge.clone()
     }

@@ -15,7 +15,7 @@ pub struct Checker {
 
 /// The reason why a check failed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Flaw {
+pub enum CheckError {
     /// The first few problems of the value, a sentence each, in the order of the schema.
     Wrong(Vec<String>),
     /// The budget is used up, or schema and value are nested too deeply.
@@ -27,12 +27,17 @@ impl Checker {
     /// is `input.path`; with an empty root, `path`.
     ///
     /// THREAT[ORD-2]: the number of steps is limited, whatever the schema and the value are.
-    pub fn check(&self, schema: &Value, value: &Value, root: &str) -> Result<(), Flaw> {
+    pub fn check(&self, schema: &Value, value: &Value, root: &str) -> Result<(), CheckError> {
         self.check_within(STEPS, schema, value, root)
     }
 
     /// Checks a value with a budget that is small enough for the event loop.
-    pub fn check_quickly(&self, schema: &Value, value: &Value, root: &str) -> Result<(), Flaw> {
+    pub fn check_quickly(
+        &self,
+        schema: &Value,
+        value: &Value,
+        root: &str,
+    ) -> Result<(), CheckError> {
         self.check_within(QUICK_STEPS, schema, value, root)
     }
 
@@ -42,12 +47,12 @@ impl Checker {
         schema: &Value,
         value: &Value,
         root: &str,
-    ) -> Result<(), Flaw> {
+    ) -> Result<(), CheckError> {
         let mut validator = Validator::new(schema, &self.patterns, steps);
         match validator.apply(schema, value, None) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Flaw::Wrong(validator.render_problems(root))),
-            Err(_) => Err(Flaw::TooMuch),
+            Ok(false) => Err(CheckError::Wrong(validator.render_problems(root))),
+            Err(_) => Err(CheckError::TooMuch),
         }
     }
 }

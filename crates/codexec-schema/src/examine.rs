@@ -17,7 +17,7 @@ pub(crate) const TYPES: [&str; 7] =
 
 /// Finds the problem of a schema: invalid keywords, unsupported patterns, references that are
 /// circular or leave the schema, or more levels or parts than a check supports.
-pub fn examine(schema: &Value) -> Result<(), String> {
+pub fn validate_schema(schema: &Value) -> Result<(), String> {
     let mut examiner = SchemaExaminer { root: schema, left: MAX_PARTS, followed: Vec::new() };
     examiner.examine_schema(schema, 0)
 }

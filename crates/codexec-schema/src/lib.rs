@@ -11,6 +11,6 @@ mod message;
 mod pattern;
 mod walk;
 
-pub use checker::{Checker, Flaw};
-pub use examine::examine;
+pub use checker::{CheckError, Checker};
+pub use examine::validate_schema;
 pub use message::list_parameters;

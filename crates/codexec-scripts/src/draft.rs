@@ -3,14 +3,14 @@ use std::collections::HashSet;
 use codexec_types::Language;
 use serde_json::Value;
 
-use crate::{ScriptError, error::Problem, meta::Meta, name::ScriptName};
+use crate::{ScriptError, error::FieldProblem, meta::ScriptMeta, name::ScriptName};
 
 pub(crate) const MAX_CODE_BYTES: usize = 1 << 20;
 
 /// A script to save. If the name exists, the draft becomes the next version of that script and
 /// replaces all its fields.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct ScriptDraft {
     pub name: String,
     pub description: String,
     pub language: Language,
@@ -24,20 +24,20 @@ pub struct Draft {
     pub expose: bool,
 }
 
-impl Draft {
+impl ScriptDraft {
     /// Validates the draft. The metadata lacks what only the folder knows: id, times, counts and
     /// version.
-    pub(crate) fn validate(self) -> Result<(ScriptName, Meta, String), ScriptError> {
+    pub(crate) fn validate(self) -> Result<(ScriptName, ScriptMeta, String), ScriptError> {
         let name = ScriptName::parse(&self.name)?;
         let invalid = |field, problem| ScriptError::Field { field, problem };
         if self.code.trim().is_empty() {
-            return Err(invalid("code", Problem::Empty));
+            return Err(invalid("code", FieldProblem::Empty));
         }
         if self.code.len() > MAX_CODE_BYTES {
-            let problem = Problem::TooLong { found: self.code.len(), most: MAX_CODE_BYTES };
+            let problem = FieldProblem::TooLong { found: self.code.len(), most: MAX_CODE_BYTES };
             return Err(invalid("code", problem));
         }
-        let meta = Meta {
+        let meta = ScriptMeta {
             script_id: String::new(),
             name: name.name.clone(),
             description: self.description,

@@ -18,7 +18,7 @@ pub enum ScriptError {
     #[error("there is already a script {name:?}")]
     Exists { name: String },
     #[error("`{field}` {problem}")]
-    Field { field: &'static str, problem: Problem },
+    Field { field: &'static str, problem: FieldProblem },
     #[error("there is no script {name:?}; {}", did_you_mean(.nearest))]
     NotFound { name: String, nearest: Vec<String> },
     #[error("script {name:?} has no version {version}; {}", list_stored(.kept))]
@@ -33,7 +33,7 @@ pub enum ScriptError {
     )]
     TooLarge { most_mib: u64 },
     #[error("script {slug:?} cannot be used: {problem}; repair its files, or delete it")]
-    Broken { slug: String, problem: Broken },
+    Broken { slug: String, problem: ScriptFileError },
     #[error("another codexec process holds the lock of the script library; try again")]
     Busy,
     #[error(
@@ -45,7 +45,7 @@ pub enum ScriptError {
 
 /// The problem with a field of a draft or of a script's metadata.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub enum FieldProblem {
     #[error("has {found} bytes; at most {most} are allowed")]
     TooLong { found: usize, most: usize },
     #[error("has {found} entries; at most {most} are allowed")]
@@ -64,7 +64,7 @@ pub enum Problem {
 
 /// The problem with a script's files.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub enum ScriptFileError {
     #[error("its folder cannot be used: {0}")]
     Folder(String),
     #[error("{file}: {problem}")]
@@ -72,7 +72,7 @@ pub enum Broken {
     #[error("it contains no script.{}", list_extensions())]
     NoCode,
     #[error("metadata.json: `{field}` {problem}")]
-    Field { field: &'static str, problem: Problem },
+    Field { field: &'static str, problem: FieldProblem },
 }
 
 impl ScriptError {

@@ -13,8 +13,10 @@ use crate::{
     ScriptError,
     dir::{Dir, FileError, FileStamp},
     draft::MAX_CODE_BYTES,
-    error::Broken,
-    meta::{FolderFacts, MAX_METADATA_BYTES, Meta, MetadataFile, derive_script_id, hex_sha256},
+    error::ScriptFileError,
+    meta::{
+        FolderFacts, MAX_METADATA_BYTES, MetadataFile, ScriptMeta, derive_script_id, hex_sha256,
+    },
     name::ScriptName,
 };
 
@@ -28,14 +30,14 @@ const UNFINISHED: &str = ".new";
 /// The current or an earlier version of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    pub meta: Meta,
+    pub meta: ScriptMeta,
     pub code: String,
     pub version: u32,
 }
 
 /// A stored version of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Version {
+pub struct ScriptVersion {
     pub version: u32,
     pub saved_at: String,
     pub language: Language,
@@ -51,7 +53,7 @@ pub(crate) struct LibraryDir {
 
 /// A script read from its folder.
 pub(crate) struct LoadedScript {
-    pub(crate) meta: Meta,
+    pub(crate) meta: ScriptMeta,
     pub(crate) code: String,
     pub(crate) stamps: FileStamps,
     /// True if the version is stored and the metadata is up to date.
@@ -110,9 +112,14 @@ impl LibraryDir {
     }
 
     /// Creates a script. Only under the lock.
-    pub(crate) fn create(&self, slug: &str, meta: Meta, code: &str) -> Result<Meta, ScriptError> {
+    pub(crate) fn create(
+        &self,
+        slug: &str,
+        meta: ScriptMeta,
+        code: &str,
+    ) -> Result<ScriptMeta, ScriptError> {
         let now = format_rfc3339(SystemTime::now());
-        let meta = Meta {
+        let meta = ScriptMeta {
             script_id: derive_script_id(slug, &now),
             created_at: now.clone(),
             updated_at: now,
@@ -139,14 +146,14 @@ impl LibraryDir {
     pub(crate) fn update(
         &self,
         old: &LoadedScript,
-        meta: Meta,
+        meta: ScriptMeta,
         code: &str,
-    ) -> Result<Meta, ScriptError> {
+    ) -> Result<ScriptMeta, ScriptError> {
         let merged = old.merge(meta, code);
         if merged == old.meta {
             return Ok(merged);
         }
-        let next = Meta {
+        let next = ScriptMeta {
             updated_at: format_rfc3339(SystemTime::now()),
             version: old.meta.version.saturating_add(1),
             ..merged
@@ -189,9 +196,9 @@ impl LibraryDir {
 impl LoadedScript {
     /// Merges a draft with what only the folder knows. The result equals the current metadata if
     /// the draft changes nothing.
-    pub(crate) fn merge(&self, draft: Meta, code: &str) -> Meta {
+    pub(crate) fn merge(&self, draft: ScriptMeta, code: &str) -> ScriptMeta {
         let current = &self.meta;
-        Meta {
+        ScriptMeta {
             script_id: current.script_id.clone(),
             created_at: current.created_at.clone(),
             updated_at: current.updated_at.clone(),
@@ -206,7 +213,7 @@ impl LoadedScript {
     }
 
     /// Reads a stored version, or `None` if it is not stored.
-    pub(crate) fn read_version(&self, version: u32) -> Result<Option<Script>, Broken> {
+    pub(crate) fn read_version(&self, version: u32) -> Result<Option<Script>, ScriptFileError> {
         let Some(versions) = self.versions_dir()? else { return Ok(None) };
         let Some((dir, metadata, _)) = read_metadata(&versions, &version.to_string())? else {
             return Ok(None);
@@ -220,15 +227,16 @@ impl LoadedScript {
             language,
             changed: stamp.changed(),
         };
-        let meta = Meta { version, sha256: hex_sha256(&code), ..metadata.complete(facts) };
+        let meta = ScriptMeta { version, sha256: hex_sha256(&code), ..metadata.complete(facts) };
         check(&meta)?;
         Ok(Some(Script { meta, code, version }))
     }
 
     /// Lists the numbers of the stored versions, oldest first.
-    pub(crate) fn version_numbers(&self) -> Result<Vec<u32>, Broken> {
+    pub(crate) fn version_numbers(&self) -> Result<Vec<u32>, ScriptFileError> {
         let Some(versions) = self.versions_dir()? else { return Ok(Vec::new()) };
-        let numbers = list_numbers(&versions).map_err(|err| Broken::Folder(err.to_string()))?;
+        let numbers =
+            list_numbers(&versions).map_err(|err| ScriptFileError::Folder(err.to_string()))?;
         // A later version belongs to an interrupted save.
         Ok(numbers.into_iter().filter(|number| *number <= self.meta.version).collect())
     }
@@ -248,7 +256,7 @@ impl LoadedScript {
         files(&self.dir) + versions_bytes
     }
 
-    fn versions_dir(&self) -> Result<Option<Dir>, Broken> {
+    fn versions_dir(&self) -> Result<Option<Dir>, ScriptFileError> {
         self.dir.enter(VERSIONS).map_err(|err| file_error(VERSIONS, &err))
     }
 
@@ -258,12 +266,12 @@ impl LoadedScript {
     }
 }
 
-fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, Broken> {
+fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError> {
     let Some((dir, metadata, metadata_stamp)) = read_metadata(root, slug)? else {
         return Ok(None);
     };
     let Some((language, code, stamp)) = read_code(&dir, metadata.language)? else {
-        return Err(Broken::NoCode);
+        return Err(ScriptFileError::NoCode);
     };
     let name = metadata.name().map(str::to_owned).filter(|name| has_slug(name, slug));
     let is_same_language = metadata.language == Some(language);
@@ -285,22 +293,25 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, Broken> {
 
 impl LoadedScript {
     /// Returns the metadata for code that differs from the saved code.
-    fn infer_next_meta(&self, sha256: String, stamp: FileStamp) -> Meta {
+    fn infer_next_meta(&self, sha256: String, stamp: FileStamp) -> ScriptMeta {
         let version = self.meta.version.saturating_add(1);
         let interrupted_save = self.read_version(version).ok().flatten().filter(|script| {
             script.meta.sha256 == sha256 && script.meta.language == self.meta.language
         });
         let current = self.meta.clone();
         match interrupted_save {
-            Some(script) => Meta {
+            Some(script) => ScriptMeta {
                 last_run_at: current.last_run_at,
                 last_run_success: current.last_run_success,
                 run_count: current.run_count,
                 ..script.meta
             },
-            None => {
-                Meta { version, sha256, updated_at: format_rfc3339(stamp.changed()), ..current }
-            }
+            None => ScriptMeta {
+                version,
+                sha256,
+                updated_at: format_rfc3339(stamp.changed()),
+                ..current
+            },
         }
     }
 }
@@ -309,13 +320,14 @@ impl LoadedScript {
 fn read_metadata(
     parent: &Dir,
     name: &str,
-) -> Result<Option<(Dir, MetadataFile, Option<FileStamp>)>, Broken> {
-    let Some(dir) = parent.enter(name).map_err(|err| Broken::Folder(err.to_string()))? else {
+) -> Result<Option<(Dir, MetadataFile, Option<FileStamp>)>, ScriptFileError> {
+    let Some(dir) = parent.enter(name).map_err(|err| ScriptFileError::Folder(err.to_string()))?
+    else {
         return Ok(None);
     };
     match dir.read(METADATA, MAX_METADATA_BYTES) {
         Ok(Some((text, stamp))) => {
-            let metadata = serde_json::from_str(&text).map_err(|err| Broken::File {
+            let metadata = serde_json::from_str(&text).map_err(|err| ScriptFileError::File {
                 file: METADATA.to_owned(),
                 problem: err.to_string(),
             })?;
@@ -330,7 +342,7 @@ fn read_metadata(
 fn read_code(
     dir: &Dir,
     named: Option<Language>,
-) -> Result<Option<(Language, String, FileStamp)>, Broken> {
+) -> Result<Option<(Language, String, FileStamp)>, ScriptFileError> {
     for language in named.into_iter().chain(Language::ALL) {
         let file = file_name(language);
         match dir.read(&file, MAX_CODE_BYTES as u64) {
@@ -343,7 +355,7 @@ fn read_code(
 }
 
 /// Writes a version atomically, and removes the oldest ones beyond the limit.
-fn write_version(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
+fn write_version(dir: &Dir, meta: &ScriptMeta, code: &str) -> io::Result<()> {
     let versions = dir.enter_or_create(VERSIONS)?;
     versions.remove_tree(UNFINISHED)?;
     let unfinished = versions.enter_or_create(UNFINISHED)?;
@@ -360,7 +372,7 @@ fn write_version(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn replace(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
+fn replace(dir: &Dir, meta: &ScriptMeta, code: &str) -> io::Result<()> {
     write_version(dir, meta, code)?;
     dir.write(&file_name(meta.language), code)?;
     write_metadata(dir, meta)?;
@@ -382,7 +394,7 @@ fn list_numbers(versions: &Dir) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-fn write_metadata(dir: &Dir, meta: &Meta) -> io::Result<()> {
+fn write_metadata(dir: &Dir, meta: &ScriptMeta) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(meta)?;
     text.push('\n');
     dir.write(METADATA, &text)
@@ -402,10 +414,10 @@ fn has_slug(name: &str, slug: &str) -> bool {
     ScriptName::parse(name).is_ok_and(|name| name.slug == slug)
 }
 
-fn check(meta: &Meta) -> Result<(), Broken> {
-    meta.check().map_err(|(field, problem)| Broken::Field { field, problem })
+fn check(meta: &ScriptMeta) -> Result<(), ScriptFileError> {
+    meta.check().map_err(|(field, problem)| ScriptFileError::Field { field, problem })
 }
 
-fn file_error(file: &str, error: &FileError) -> Broken {
-    Broken::File { file: file.to_owned(), problem: error.to_string() }
+fn file_error(file: &str, error: &FileError) -> ScriptFileError {
+    ScriptFileError::File { file: file.to_owned(), problem: error.to_string() }
 }

@@ -26,9 +26,9 @@ mod script_index;
 mod search;
 mod words;
 
-pub use draft::Draft;
-pub use error::{Broken, Problem, ScriptError};
-pub use folder::{Script, Version};
-pub use library::{Filter, Library, Listed, Saved};
-pub use meta::Meta;
-pub use search::{Hit, Relevance};
+pub use draft::ScriptDraft;
+pub use error::{FieldProblem, ScriptError, ScriptFileError};
+pub use folder::{Script, ScriptVersion};
+pub use library::{Library, SavedScript, ScriptFilter, ScriptPage};
+pub use meta::ScriptMeta;
+pub use search::{MatchedField, ScriptMatch};

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{
-    Draft, Hit, Meta, Script, ScriptError, Version,
+    Script, ScriptDraft, ScriptError, ScriptMatch, ScriptMeta, ScriptVersion,
     folder::{LibraryDir, LoadedScript, file_name},
     lock::LibraryLock,
     name::ScriptName,
@@ -54,7 +54,7 @@ pub(crate) struct LibraryLimits {
 
 /// The result of a save.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Saved {
+pub struct SavedScript {
     pub script_id: String,
     pub name: String,
     pub version: u32,
@@ -67,7 +67,7 @@ pub struct Saved {
 
 /// A filter and a page of the list of scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
+pub struct ScriptFilter {
     pub language: Option<Language>,
     pub tag: Option<String>,
     pub offset: usize,
@@ -76,8 +76,8 @@ pub struct Filter {
 
 /// A page of scripts, ordered by name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
-    pub scripts: Vec<Meta>,
+pub struct ScriptPage {
+    pub scripts: Vec<ScriptMeta>,
     /// The number of matching scripts on all pages.
     pub total: usize,
     /// Sentences about problems in the folder, and about repairs.
@@ -103,16 +103,20 @@ impl Library {
     }
 
     /// Saves a new script or the next version of one. An unchanged draft makes no version.
-    pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
+    pub async fn save(&self, draft: ScriptDraft) -> Result<SavedScript, ScriptError> {
         self.save_draft(draft, true).await
     }
 
     /// Saves a new script. A draft that would change an existing script is refused.
-    pub async fn add(&self, draft: Draft) -> Result<Saved, ScriptError> {
+    pub async fn add(&self, draft: ScriptDraft) -> Result<SavedScript, ScriptError> {
         self.save_draft(draft, false).await
     }
 
-    async fn save_draft(&self, draft: Draft, may_replace: bool) -> Result<Saved, ScriptError> {
+    async fn save_draft(
+        &self,
+        draft: ScriptDraft,
+        may_replace: bool,
+    ) -> Result<SavedScript, ScriptError> {
         let (name, meta, code) = draft.validate()?;
         let (max_scripts, max_bytes) = (self.limits.scripts, self.limits.bytes);
         // Stored twice: as the current script, and as a version.
@@ -139,7 +143,7 @@ impl Library {
                 Some(old) => root.update(&old, meta, &code)?,
             };
             index.update(root, slug);
-            Ok(Saved {
+            Ok(SavedScript {
                 path: root.path.join(slug).join(file_name(meta.language)),
                 script_id: meta.script_id,
                 name: meta.name,
@@ -177,7 +181,7 @@ impl Library {
     }
 
     /// Lists the stored versions, newest first.
-    pub async fn versions(&self, name: &str) -> Result<Vec<Version>, ScriptError> {
+    pub async fn list_versions(&self, name: &str) -> Result<Vec<ScriptVersion>, ScriptError> {
         let loaded = self.load(name).await?;
         self.run_blocking(move || {
             let slug = loaded.meta.name.clone();
@@ -186,7 +190,7 @@ impl Library {
             for number in loaded.version_numbers().map_err(broken)?.into_iter().rev() {
                 // A damaged version is skipped.
                 if let Ok(Some(script)) = loaded.read_version(number) {
-                    versions.push(Version {
+                    versions.push(ScriptVersion {
                         version: number,
                         saved_at: script.meta.updated_at,
                         language: script.meta.language,
@@ -200,10 +204,10 @@ impl Library {
         .await
     }
 
-    pub async fn list(&self, filter: Filter) -> Result<Listed, ScriptError> {
+    pub async fn list(&self, filter: ScriptFilter) -> Result<ScriptPage, ScriptError> {
         self.read(move |index| {
             let tag = filter.tag.map(|tag| tag.to_lowercase());
-            let is_match = |meta: &Meta| {
+            let is_match = |meta: &ScriptMeta| {
                 filter.language.is_none_or(|language| meta.language == language)
                     && tag.as_ref().is_none_or(|tag| {
                         meta.tags.iter().any(|known| known.to_lowercase() == *tag)
@@ -213,19 +217,19 @@ impl Library {
             let total = matching().count();
             let page = matching().skip(filter.offset).take(filter.limit);
             let scripts = page.map(|entry| entry.meta.without_hidden()).collect();
-            Listed { scripts, total, notes: index.take_notes() }
+            ScriptPage { scripts, total, notes: index.take_notes() }
         })
         .await
     }
 
     /// Returns the best matches first. A query without words matches everything.
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ScriptError> {
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<ScriptMatch>, ScriptError> {
         let query = query.to_owned();
         self.read(move |index| index.search(&query, limit)).await
     }
 
     /// Lists the scripts that are exposed as MCP tools, ordered by name.
-    pub async fn exposed(&self) -> Result<Vec<Meta>, ScriptError> {
+    pub async fn list_exposed(&self) -> Result<Vec<ScriptMeta>, ScriptError> {
         self.read(move |index| {
             let exposed = index.entries().filter(|entry| entry.meta.expose);
             exposed.map(|entry| entry.meta.without_hidden()).collect()
@@ -251,7 +255,12 @@ impl Library {
     }
 
     /// Records a run of a script.
-    pub async fn ran(&self, name: &str, at: SystemTime, ok: bool) -> Result<(), ScriptError> {
+    pub async fn record_run(
+        &self,
+        name: &str,
+        at: SystemTime,
+        ok: bool,
+    ) -> Result<(), ScriptError> {
         let ScriptName { name, slug } = ScriptName::parse(name)?;
         self.write(LOCK_TIMEOUT, move |index, root| {
             let Some(loaded) = root.load_settled(&slug)? else {
@@ -268,7 +277,7 @@ impl Library {
     /// Checks the input of a run. A script without parameters accepts any input.
     ///
     /// THREAT[ORD-3]: the input is parsed and checked off the event loop, and only if needed.
-    pub async fn check_input(&self, meta: &Meta, input: &Json) -> Result<(), ScriptError> {
+    pub async fn check_input(&self, meta: &ScriptMeta, input: &Json) -> Result<(), ScriptError> {
         let Some(schema) = meta.parameters.clone() else { return Ok(()) };
         let (checker, name, input) = (self.checker.clone(), meta.name.clone(), input.clone());
         self.run_blocking(move || {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{error::Problem, parameters};
+use crate::{error::FieldProblem, parameters};
 
 pub(crate) const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 pub(crate) const MAX_TAGS: usize = 50;
@@ -19,7 +19,7 @@ pub(crate) const MAX_METADATA_BYTES: u64 = 256 << 10;
 
 /// The metadata of a script. Times are in RFC 3339, in UTC.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Meta {
+pub struct ScriptMeta {
     pub script_id: String,
     pub name: String,
     pub description: String,
@@ -68,12 +68,12 @@ pub(crate) struct MetadataFile {
     others: Map<String, Value>,
 }
 
-impl Meta {
+impl ScriptMeta {
     /// Returns a copy without hidden characters, for people and models.
     ///
     /// THREAT[SCR-3]: a description is untrusted. The file keeps it unchanged, but hidden
     /// characters are never shown. The other texts cannot contain hidden characters.
-    pub(crate) fn without_hidden(&self) -> Meta {
+    pub(crate) fn without_hidden(&self) -> ScriptMeta {
         let mut visible = self.clone();
         visible.description.retain(|c| !is_hidden(c));
         visible
@@ -84,19 +84,19 @@ impl Meta {
         serde_json::to_string(self).map_or(0, |text| text.len())
     }
 
-    pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
+    pub(crate) fn check(&self) -> Result<(), (&'static str, FieldProblem)> {
         let too_long = |field, found, most| match found > most {
-            true => Err((field, Problem::TooLong { found, most })),
+            true => Err((field, FieldProblem::TooLong { found, most })),
             false => Ok(()),
         };
         let too_many = |field, found, most| match found > most {
-            true => Err((field, Problem::TooMany { found, most })),
+            true => Err((field, FieldProblem::TooMany { found, most })),
             false => Ok(()),
         };
         too_long("description", self.description.len(), MAX_DESCRIPTION_BYTES)?;
         too_many("tags", self.tags.len(), MAX_TAGS)?;
         if let Some(tag) = self.tags.iter().find(|tag| !is_tag(tag)) {
-            return Err(("tags", Problem::Tag(tag.chars().take(80).collect())));
+            return Err(("tags", FieldProblem::Tag(tag.chars().take(80).collect())));
         }
         too_many("packages", self.packages.len(), MAX_PACKAGES)?;
         for package in &self.packages {
@@ -104,17 +104,17 @@ impl Meta {
         }
         if let Some(id) = self.source_execution_id.as_deref().filter(|id| !is_execution_id(id)) {
             let id = id.chars().take(80).collect();
-            return Err(("source_execution_id", Problem::ExecutionId(id)));
+            return Err(("source_execution_id", FieldProblem::ExecutionId(id)));
         }
         if let Some(schema) = &self.parameters {
             let text = schema.to_string();
             too_long("parameters", text.len(), MAX_PARAMETERS_BYTES)?;
             if has_hidden(schema) {
                 let problem = "it contains hidden characters".to_owned();
-                return Err(("parameters", Problem::Schema(problem)));
+                return Err(("parameters", FieldProblem::Schema(problem)));
             }
             parameters::validate_parameters(schema)
-                .map_err(|problem| ("parameters", Problem::Schema(problem)))?;
+                .map_err(|problem| ("parameters", FieldProblem::Schema(problem)))?;
         }
         Ok(())
     }
@@ -135,13 +135,13 @@ impl MetadataFile {
 
     /// Completes the metadata. `facts.name` is `None` if the name in the file does not belong to
     /// the folder: a copied folder still has the name and the id of the original.
-    pub(crate) fn complete(self, facts: FolderFacts<'_>) -> Meta {
+    pub(crate) fn complete(self, facts: FolderFacts<'_>) -> ScriptMeta {
         let is_own = facts.name.is_some();
         let valid_time = |text: Option<String>| text.filter(|text| parse_time(text).is_some());
         let changed = format_rfc3339(facts.changed);
         let created_at = valid_time(self.created_at).unwrap_or_else(|| changed.clone());
         let script_id = self.script_id.filter(|id| is_own && is_script_id(id));
-        Meta {
+        ScriptMeta {
             script_id: script_id.unwrap_or_else(|| derive_script_id(facts.slug, "")),
             name: facts.name.unwrap_or_else(|| facts.slug.to_owned()),
             description: self.description.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! The parameters of a script: a JSON Schema against which its input is checked before a run.
 
-use codexec_schema::{Checker, Flaw, examine, list_parameters};
+use codexec_schema::{CheckError, Checker, list_parameters, validate_schema};
 use codexec_types::is_hidden;
 use serde_json::Value;
 
@@ -15,18 +15,18 @@ pub(crate) fn validate_parameters(schema: &Value) -> Result<(), String> {
     if fields.get("type").is_some_and(|kind| kind != "object") {
         return Err("its `type` must be \"object\"".to_owned());
     }
-    examine(schema).map_err(|problem| shorten(&problem))
+    validate_schema(schema).map_err(|problem| shorten(&problem))
 }
 
 /// Checks the input. Returns a sentence for each problem.
 pub(crate) fn check(checker: &Checker, schema: &Value, input: &Value) -> Result<(), Vec<String>> {
     match checker.check(schema, input, "input") {
         Ok(()) => Ok(()),
-        Err(Flaw::Wrong(problems)) => {
+        Err(CheckError::Wrong(problems)) => {
             let sentences = problems.iter().map(|sentence| shorten(sentence));
             Err(sentences.chain([shorten(&list_parameters(schema))]).collect())
         }
-        Err(Flaw::TooMuch) => Err(vec![
+        Err(CheckError::TooMuch) => Err(vec![
             "`input` is too much work to check against them; give less of it, or simplify the \
              parameters"
                 .to_owned(),

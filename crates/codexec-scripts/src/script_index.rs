@@ -13,9 +13,9 @@ use crate::{
     ScriptError,
     dir::FileStamp,
     folder::{FileStamps, LibraryDir, LoadedScript, is_temporary},
-    meta::Meta,
+    meta::ScriptMeta,
     name::ScriptName,
-    search::{Hit, Lexicon, MatchScore, Number, ScriptWords},
+    search::{Lexicon, MatchScore, Number, ScriptMatch, ScriptWords},
 };
 
 const INDEX: &str = "index.json";
@@ -40,7 +40,7 @@ pub(crate) struct ScriptIndex {
 
 #[derive(Debug)]
 pub(crate) struct ScriptEntry {
-    pub(crate) meta: Meta,
+    pub(crate) meta: ScriptMeta,
     number: Number,
     words: ScriptWords,
     /// The script's line of `index.json`.
@@ -179,7 +179,7 @@ impl ScriptIndex {
 
     /// Returns the best matches first, equal ones ordered by name. A query without words matches
     /// everything.
-    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
+    pub(crate) fn search(&self, query: &str, limit: usize) -> Vec<ScriptMatch> {
         let scores = self.lexicon.score(query);
         let mut matches: Vec<(MatchScore, &ScriptEntry)> = self
             .entries
@@ -193,7 +193,7 @@ impl ScriptIndex {
             })
             .collect();
         matches.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
-        let hit = |(score, entry): (MatchScore, &ScriptEntry)| Hit {
+        let hit = |(score, entry): (MatchScore, &ScriptEntry)| ScriptMatch {
             meta: entry.meta.without_hidden(),
             relevance: score.relevance,
             score: score.score,

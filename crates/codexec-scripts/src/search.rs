@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    meta::Meta,
+    meta::ScriptMeta,
     words::{code_words, split, stem, unique_words},
 };
 
@@ -20,38 +20,38 @@ const PREFIX: f64 = 0.6;
 
 /// A script that matches a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
-    pub meta: Meta,
-    pub relevance: Relevance,
+pub struct ScriptMatch {
+    pub meta: ScriptMeta,
+    pub relevance: MatchedField,
     /// Larger is better. Comparable only within one search.
     pub score: f64,
 }
 
 /// The most important field of a script that contains a word of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relevance {
+pub enum MatchedField {
     Name,
     Tag,
     Description,
     Code,
 }
 
-impl Relevance {
+impl MatchedField {
     pub fn as_str(self) -> &'static str {
         match self {
-            Relevance::Name => "name_match",
-            Relevance::Tag => "tag_match",
-            Relevance::Description => "description_match",
-            Relevance::Code => "code_match",
+            MatchedField::Name => "name_match",
+            MatchedField::Tag => "tag_match",
+            MatchedField::Description => "description_match",
+            MatchedField::Code => "code_match",
         }
     }
 
     fn weight(self) -> f64 {
         match self {
-            Relevance::Name => 8.0,
-            Relevance::Tag => 5.0,
-            Relevance::Description => 3.0,
-            Relevance::Code => 1.0,
+            MatchedField::Name => 8.0,
+            MatchedField::Tag => 5.0,
+            MatchedField::Description => 3.0,
+            MatchedField::Code => 1.0,
         }
     }
 }
@@ -62,16 +62,16 @@ pub(crate) type Number = usize;
 /// The words of one script, each with its field.
 #[derive(Debug)]
 pub(crate) struct ScriptWords {
-    words: Vec<(Relevance, Box<str>)>,
+    words: Vec<(MatchedField, Box<str>)>,
 }
 
 impl ScriptWords {
-    pub(crate) fn new(meta: &Meta, code: &str) -> ScriptWords {
+    pub(crate) fn new(meta: &ScriptMeta, code: &str) -> ScriptWords {
         let fields = [
-            (Relevance::Name, unique_words(&meta.name)),
-            (Relevance::Tag, unique_words(&meta.tags.join(" "))),
-            (Relevance::Description, unique_words(&meta.without_hidden().description)),
-            (Relevance::Code, code_words(code)),
+            (MatchedField::Name, unique_words(&meta.name)),
+            (MatchedField::Tag, unique_words(&meta.tags.join(" "))),
+            (MatchedField::Description, unique_words(&meta.without_hidden().description)),
+            (MatchedField::Code, code_words(code)),
         ];
         let each = fields
             .into_iter()
@@ -83,9 +83,9 @@ impl ScriptWords {
 /// The inverted index: each word with the scripts and fields that contain it.
 #[derive(Debug, Default)]
 pub(crate) struct Lexicon {
-    words: BTreeMap<Box<str>, Vec<(Number, Relevance)>>,
+    words: BTreeMap<Box<str>, Vec<(Number, MatchedField)>>,
     /// The same by stem. Not for code, which contains names and no grammar.
-    stems: HashMap<Box<str>, Vec<(Number, Relevance)>>,
+    stems: HashMap<Box<str>, Vec<(Number, MatchedField)>>,
     /// How many numbers were ever used, and which of them are free.
     numbers: usize,
     free: Vec<Number>,
@@ -94,7 +94,7 @@ pub(crate) struct Lexicon {
 /// How well one script matches a query.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MatchScore {
-    pub(crate) relevance: Relevance,
+    pub(crate) relevance: MatchedField,
     pub(crate) score: f64,
     matched_words: u32,
 }
@@ -105,7 +105,7 @@ impl Lexicon {
         self.numbers = self.numbers.max(number + 1);
         for (field, word) in &script.words {
             self.words.entry(word.clone()).or_default().push((number, *field));
-            if *field != Relevance::Code {
+            if *field != MatchedField::Code {
                 self.stems.entry(stem(word).into()).or_default().push((number, *field));
             }
         }
@@ -155,8 +155,8 @@ impl Lexicon {
 
     /// Returns the best match of one word in each script.
     fn match_word(&self, word: &str) -> Vec<WordMatch> {
-        let mut matches = vec![WordMatch { field: Relevance::Code, value: 0.0 }; self.numbers];
-        let mut add = |occurrences: &[(Number, Relevance)], weight: f64| {
+        let mut matches = vec![WordMatch { field: MatchedField::Code, value: 0.0 }; self.numbers];
+        let mut add = |occurrences: &[(Number, MatchedField)], weight: f64| {
             for (number, field) in occurrences {
                 let value = field.weight() * weight;
                 if let Some(best) = matches.get_mut(*number).filter(|best| value > best.value) {
@@ -186,16 +186,16 @@ impl Lexicon {
 /// The best match of one word in a script; its value is 0 if the script lacks the word.
 #[derive(Clone, Copy)]
 struct WordMatch {
-    field: Relevance,
+    field: MatchedField,
     value: f64,
 }
 
 impl MatchScore {
     const NONE: MatchScore =
-        MatchScore { relevance: Relevance::Code, score: 0.0, matched_words: 0 };
+        MatchScore { relevance: MatchedField::Code, score: 0.0, matched_words: 0 };
     /// Without a query, every script counts as found by its name.
     pub(crate) const NO_QUERY: MatchScore =
-        MatchScore { relevance: Relevance::Name, ..MatchScore::NONE };
+        MatchScore { relevance: MatchedField::Name, ..MatchScore::NONE };
 
     pub(crate) fn is_match(&self) -> bool {
         self.matched_words > 0

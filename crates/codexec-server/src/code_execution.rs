@@ -8,7 +8,7 @@ mod script_files;
 
 use std::path::PathBuf;
 
-use codexec_scripts::{Filter, ScriptError};
+use codexec_scripts::{ScriptError, ScriptFilter};
 use codexec_types::{Image, Language};
 use serde_json::{Map, Value};
 
@@ -70,7 +70,7 @@ impl App {
             None => None,
         };
         let mut all = files.unwrap_or_default();
-        let filter = Filter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
+        let filter = ScriptFilter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
         let saved = self.scripts.list(filter).await.map(|listed| listed.scripts);
         let saved =
             saved.unwrap_or_default().into_iter().filter(|meta| script_files::is_name(&meta.name));

@@ -213,7 +213,7 @@ impl ServerHandler for McpServer {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut own = self.own_tools();
         if self.toolsets.has(Toolset::Codexec) {
-            let scripts = self.app.scripts.exposed().await.unwrap_or_default();
+            let scripts = self.app.scripts.list_exposed().await.unwrap_or_default();
             own.extend(codexec::script_tools(&scripts));
         }
         if self.toolsets.has(Toolset::Direct) {

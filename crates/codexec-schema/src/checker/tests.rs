@@ -11,7 +11,7 @@ fn check(schema: Value, fits: &[Value], others: &[Value]) {
     }
     for value in others {
         let flaw = checker.check(&schema, value, "");
-        assert!(matches!(flaw, Err(Flaw::Wrong(_))), "{schema} {value} {flaw:?}");
+        assert!(matches!(flaw, Err(CheckError::Wrong(_))), "{schema} {value} {flaw:?}");
     }
 }
 
@@ -19,7 +19,7 @@ fn check(schema: Value, fits: &[Value], others: &[Value]) {
 #[track_caller]
 fn says(schema: Value, value: Value, sentence: &str) {
     let flaw = Checker::default().check(&schema, &value, "");
-    assert_eq!(flaw, Err(Flaw::Wrong(vec![sentence.to_owned()])));
+    assert_eq!(flaw, Err(CheckError::Wrong(vec![sentence.to_owned()])));
 }
 
 #[test]
@@ -178,14 +178,15 @@ fn messages_name_the_path_and_show_little_of_the_value() {
         json!({"x": 1, "y": 1}),
         "`x`, `y` is not a parameter",
     );
-    let Err(Flaw::Wrong(long)) =
+    let Err(CheckError::Wrong(long)) =
         Checker::default().check(&json!({"type": "null"}), &json!("x".repeat(1 << 20)), "input")
     else {
         panic!("it does not fit");
     };
     assert!(long[0].len() < 300 && long[0].starts_with("`input`: \"xxx"), "{}", long[0]);
     let many = json!({"items": {"type": "string"}});
-    let Err(Flaw::Wrong(many)) = Checker::default().check(&many, &json!(vec![1; 100]), "") else {
+    let Err(CheckError::Wrong(many)) = Checker::default().check(&many, &json!(vec![1; 100]), "")
+    else {
         panic!("it does not fit");
     };
     assert_eq!(many.len(), 5);
@@ -229,8 +230,8 @@ fn ord_2_every_check_ends_whatever_the_schema_and_value() {
         ),
     ] {
         let shown: String = schema.to_string().chars().take(80).collect();
-        assert_eq!(checker.check(&schema, value, ""), Err(Flaw::TooMuch), "{shown}");
-        assert_eq!(checker.check_quickly(&schema, value, ""), Err(Flaw::TooMuch), "{shown}");
+        assert_eq!(checker.check(&schema, value, ""), Err(CheckError::TooMuch), "{shown}");
+        assert_eq!(checker.check_quickly(&schema, value, ""), Err(CheckError::TooMuch), "{shown}");
     }
     assert_eq!(checker.check(&json!({"items": {"type": "integer"}}), &numbers, ""), Ok(()));
 }

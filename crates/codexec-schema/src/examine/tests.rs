@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn refuses(schema: &Value, expected: &str) {
-    let problem = examine(schema).unwrap_err();
+    let problem = validate_schema(schema).unwrap_err();
     assert!(problem.starts_with(expected), "{problem}");
 }
 
@@ -24,7 +24,7 @@ fn a_valid_schema_is_accepted() {
         "additionalProperties": false,
         "$defs": {"id": {"type": "integer"}}
     });
-    examine(&schema).unwrap();
+    validate_schema(&schema).unwrap();
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl Kit {
         serde_json::from_str(&self.text(below)).unwrap()
     }
 
-    pub(super) async fn save(&self, name: &str, code: &str) -> Saved {
+    pub(super) async fn save(&self, name: &str, code: &str) -> SavedScript {
         self.library.save(draft(name, code)).await.unwrap()
     }
 
@@ -59,12 +59,12 @@ impl Kit {
     }
 }
 
-pub(super) fn all() -> Filter {
-    Filter { limit: 20_000, ..Filter::default() }
+pub(super) fn all() -> ScriptFilter {
+    ScriptFilter { limit: 20_000, ..ScriptFilter::default() }
 }
 
-pub(super) fn draft(name: &str, code: &str) -> Draft {
-    Draft {
+pub(super) fn draft(name: &str, code: &str) -> ScriptDraft {
+    ScriptDraft {
         name: name.to_owned(),
         description: format!("does {name}"),
         language: Language::Python,
@@ -98,7 +98,7 @@ async fn a_script_is_saved_updated_and_read_in_both_versions() {
         missing.to_string(),
         "script \"parse-report\" has no version 3; versions 1 to 2 are stored"
     );
-    let versions = kit.library.versions("parse-report").await.unwrap();
+    let versions = kit.library.list_versions("parse-report").await.unwrap();
     let versions: Vec<(u32, bool)> = versions.iter().map(|v| (v.version, v.is_current)).collect();
     assert_eq!(versions, [(2, true), (1, false)]);
 }
@@ -138,7 +138,7 @@ async fn a_script_has_two_files_and_an_entry_in_the_index() {
 async fn every_language_has_its_file_name_and_a_change_removes_the_old_file() {
     let kit = Kit::new();
     for language in Language::ALL {
-        let draft = Draft { language, packages: Vec::new(), ..draft("s", "1") };
+        let draft = ScriptDraft { language, packages: Vec::new(), ..draft("s", "1") };
         kit.library.save(draft).await.unwrap();
         let mut names: Vec<String> = std::fs::read_dir(kit.path("s"))
             .unwrap()
@@ -158,7 +158,7 @@ async fn an_unchanged_save_makes_no_version() {
     let first = kit.save("s", "1").await;
     let again = kit.save("s", "1").await;
     assert_eq!((again.version, again.saved_at, again.is_new), (1, first.saved_at, false));
-    let other = Draft { description: "else".to_owned(), ..draft("s", "1") };
+    let other = ScriptDraft { description: "else".to_owned(), ..draft("s", "1") };
     assert_eq!(kit.library.save(other).await.unwrap().version, 2);
 }
 
@@ -167,14 +167,14 @@ async fn runs_are_counted_and_a_save_keeps_the_count() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     let at = codexec_types::parse_time("2026-02-15T09:30:00Z").unwrap();
-    kit.library.ran("s", at, false).await.unwrap();
-    kit.library.ran("S", at, true).await.unwrap();
+    kit.library.record_run("s", at, false).await.unwrap();
+    kit.library.record_run("S", at, true).await.unwrap();
     kit.save("s", "2").await;
     let meta = kit.library.get("s", None).await.unwrap().meta;
     assert_eq!((meta.run_count, meta.last_run_success), (2, Some(true)));
     assert_eq!(meta.last_run_at.as_deref(), Some("2026-02-15T09:30:00.000Z"));
     assert_eq!(kit.json("index.json")["scripts"][0]["run_count"], 2);
-    assert_eq!(kit.library.ran("t", at, true).await.unwrap_err().code(), "SCRIPT_NOT_FOUND");
+    assert_eq!(kit.library.record_run("t", at, true).await.unwrap_err().code(), "SCRIPT_NOT_FOUND");
 }
 
 #[tokio::test]
@@ -183,24 +183,30 @@ async fn a_list_is_filtered_and_paged() {
     for name in ["c", "a", "b"] {
         kit.save(name, "1").await;
     }
-    let bash = Draft {
+    let bash = ScriptDraft {
         language: Language::Bash,
         tags: vec!["Ops".to_owned()],
         packages: Vec::new(),
         ..draft("d", "ls")
     };
     kit.library.save(bash).await.unwrap();
-    let names = async |filter: Filter| {
+    let names = async |filter: ScriptFilter| {
         let listed = kit.library.list(filter).await.unwrap();
         let names: Vec<String> = listed.scripts.into_iter().map(|meta| meta.name).collect();
         (names.concat(), listed.total)
     };
     assert_eq!(names(all()).await, ("abcd".to_owned(), 4));
-    assert_eq!(names(Filter { offset: 1, limit: 2, ..all() }).await, ("bc".to_owned(), 4));
-    let python = Filter { language: Some(Language::Python), ..all() };
+    assert_eq!(names(ScriptFilter { offset: 1, limit: 2, ..all() }).await, ("bc".to_owned(), 4));
+    let python = ScriptFilter { language: Some(Language::Python), ..all() };
     assert_eq!(names(python).await, ("abc".to_owned(), 3));
-    assert_eq!(names(Filter { tag: Some("OPS".to_owned()), ..all() }).await, ("d".to_owned(), 1));
-    assert_eq!(names(Filter { tag: Some("none".to_owned()), ..all() }).await, (String::new(), 0));
+    assert_eq!(
+        names(ScriptFilter { tag: Some("OPS".to_owned()), ..all() }).await,
+        ("d".to_owned(), 1)
+    );
+    assert_eq!(
+        names(ScriptFilter { tag: Some("none".to_owned()), ..all() }).await,
+        (String::new(), 0)
+    );
 }
 
 #[tokio::test]
@@ -236,9 +242,9 @@ async fn exposed_scripts_are_listed_with_their_parameters() {
     let kit = Kit::new();
     kit.save("plain", "1").await;
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
-    let tool = Draft { expose: true, parameters: Some(schema.clone()), ..draft("tool", "1") };
+    let tool = ScriptDraft { expose: true, parameters: Some(schema.clone()), ..draft("tool", "1") };
     kit.library.save(tool).await.unwrap();
-    let exposed = kit.library.exposed().await.unwrap();
+    let exposed = kit.library.list_exposed().await.unwrap();
     assert_eq!(exposed.len(), 1);
     assert_eq!((exposed[0].name.as_str(), &exposed[0].parameters), ("tool", &Some(schema)));
     let input = |value: Value| Json::from_value(&value);
@@ -261,5 +267,5 @@ async fn only_the_newest_hundred_versions_are_stored() {
     let message = "script \"s\" has no version 3; versions 4 to 103 are stored";
     assert_eq!(missing.to_string(), message);
     assert_eq!(kit.code("s", Some(4)).await, "4");
-    assert_eq!(kit.library.versions("s").await.unwrap().len(), 100);
+    assert_eq!(kit.library.list_versions("s").await.unwrap().len(), 100);
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use codexec_types::Language;
 
 use super::*;
-use crate::{Draft, Library};
+use crate::{Library, ScriptDraft};
 
 /// Name, tags, description and code of each script.
 const SCRIPTS: &[(&str, &str, &str, &str)] = &[
@@ -18,7 +18,7 @@ async fn search(query: &str) -> Vec<(String, &'static str)> {
     let home = tempfile::tempdir().unwrap();
     let library = Library::at(PathBuf::from(home.path()));
     for (name, tags, description, code) in SCRIPTS {
-        let draft = Draft {
+        let draft = ScriptDraft {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
             language: Language::Python,
@@ -99,7 +99,7 @@ async fn a_long_query_is_truncated() {
 fn removed_words_no_longer_match() {
     let mut lexicon = Lexicon::default();
     let script = |words: &[&str]| ScriptWords {
-        words: words.iter().map(|word| (Relevance::Tag, (*word).into())).collect(),
+        words: words.iter().map(|word| (MatchedField::Tag, (*word).into())).collect(),
     };
     let (first, second) = (script(&["alpha", "shared"]), script(&["shared"]));
     let numbers = [lexicon.add(&first), lexicon.add(&second)];

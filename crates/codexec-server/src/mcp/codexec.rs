@@ -29,10 +29,10 @@ pub(super) fn begin(
     let (name, peer) = (name.to_owned(), context.peer.clone());
     start_call(app, context, move |app, client| async move {
         let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
-        let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
+        let before = if changes_scripts { app.scripts.list_exposed().await.ok() } else { None };
         let owned = app.call_own_function(&name, arguments, &client).await;
         // The exposed scripts, and with them the tool list, may have changed.
-        if changes_scripts && app.scripts.exposed().await.ok() != before {
+        if changes_scripts && app.scripts.list_exposed().await.ok() != before {
             let _ = peer.notify_tool_list_changed().await;
         }
         CallOutcome::Own(Box::new(result(owned)))
@@ -48,7 +48,7 @@ pub(super) fn begin_script(
 ) -> PendingCall {
     let tool = tool.to_owned();
     start_call(app, context, move |app, client| async move {
-        let scripts = app.scripts.exposed().await.unwrap_or_default();
+        let scripts = app.scripts.list_exposed().await.unwrap_or_default();
         let Some(script) = exposed::find(&scripts, &tool) else {
             let message = format!("there is no tool {tool:?} here; tools/list has all there are");
             return CallOutcome::Refused(ErrorData::invalid_params(message, None));

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use codexec_exec::packages::InstallTarget;
-use codexec_scripts::Meta;
+use codexec_scripts::ScriptMeta;
 use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ impl App {
     /// Fails if a package that the script needs is missing.
     pub(super) async fn check_packages(
         &self,
-        meta: &Meta,
+        meta: &ScriptMeta,
         session: Option<&OpenSession>,
     ) -> Result<(), OwnFunctionError> {
         if meta.packages.is_empty() {

@@ -151,7 +151,9 @@ impl App {
         }
         let executed = self.execute(wanted, client).await;
         let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
-        if let Err(error) = self.scripts.ran(&script.meta.name, SystemTime::now(), is_fine).await {
+        if let Err(error) =
+            self.scripts.record_run(&script.meta.name, SystemTime::now(), is_fine).await
+        {
             tracing::warn!(%error, "a script's run was not counted");
         }
         Ok(executed?)

@@ -1,4 +1,4 @@
-use codexec_scripts::{Draft, Filter, Meta, ScriptError};
+use codexec_scripts::{ScriptDraft, ScriptError, ScriptFilter, ScriptMeta};
 use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
-        let draft = Draft {
+        let draft = ScriptDraft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
             language: read_language(&mut fields)?.unwrap_or(Language::Python),
@@ -95,7 +95,7 @@ impl App {
         let offset = fields.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or(0);
         fields.finish()?;
         let (limit, offset) = (to_usize(limit), to_usize(offset));
-        let filter = Filter { language, tag, limit, offset };
+        let filter = ScriptFilter { language, tag, limit, offset };
         let listed = self.scripts.list(filter).await?;
         let scripts: Vec<Value> = listed.scripts.iter().map(listed_script).collect();
         let mut value = json!({"scripts": scripts, "total_count": listed.total});
@@ -134,7 +134,7 @@ impl App {
     ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
-        let versions = self.scripts.versions(&name).await?;
+        let versions = self.scripts.list_versions(&name).await?;
         let versions: Vec<Value> = versions
             .iter()
             .map(|version| {
@@ -166,7 +166,7 @@ impl App {
     }
 }
 
-fn listed_script(meta: &Meta) -> Value {
+fn listed_script(meta: &ScriptMeta) -> Value {
     json!({
         "name": meta.name,
         "description": shorten(&meta.description),

@@ -73,7 +73,7 @@ async fn a_save_interrupted_before_the_code_leaves_the_old_version() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     let old = kit.text("s/metadata.json");
-    let next = Draft { description: "new".to_owned(), ..draft("s", "2") };
+    let next = ScriptDraft { description: "new".to_owned(), ..draft("s", "2") };
     kit.library.save(next).await.unwrap();
     // The version was written, but neither code nor metadata were replaced.
     kit.put("s/metadata.json", &old);
@@ -90,7 +90,7 @@ async fn a_save_interrupted_after_the_code_is_finished() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     let old = kit.text("s/metadata.json");
-    let next = Draft { description: "new".to_owned(), ..draft("s", "2") };
+    let next = ScriptDraft { description: "new".to_owned(), ..draft("s", "2") };
     kit.library.save(next).await.unwrap();
     kit.put("s/metadata.json", &old);
     let script = kit.library.get("s", None).await.unwrap();
@@ -128,8 +128,14 @@ async fn a_damaged_version_does_not_hide_others() {
         kit.save("s", code).await;
     }
     kit.put("s/versions/2/metadata.json", "{");
-    let numbers: Vec<u32> =
-        kit.library.versions("s").await.unwrap().iter().map(|version| version.version).collect();
+    let numbers: Vec<u32> = kit
+        .library
+        .list_versions("s")
+        .await
+        .unwrap()
+        .iter()
+        .map(|version| version.version)
+        .collect();
     assert_eq!(numbers, [3, 1]);
     assert_eq!(kit.library.get("s", Some(2)).await.unwrap_err().code(), "SCRIPT_UNUSABLE");
 }

@@ -45,7 +45,7 @@ async fn edited_metadata_is_used_and_unknown_fields_stay() {
     kit.put("s/metadata.json", &metadata.to_string());
     let listed = kit.library.list(all()).await.unwrap();
     assert_eq!(listed.scripts[0].tags, ["mine"]);
-    kit.library.ran("s", SystemTime::UNIX_EPOCH, true).await.unwrap();
+    kit.library.record_run("s", SystemTime::UNIX_EPOCH, true).await.unwrap();
     kit.save("s", "2").await;
     assert_eq!(kit.json("s/metadata.json")["owner"], "somebody");
 }
@@ -91,7 +91,7 @@ async fn a_deleted_folder_is_no_longer_listed() {
 #[tokio::test]
 async fn a_new_file_extension_changes_the_language() {
     let kit = Kit::new();
-    let plain = Draft { packages: Vec::new(), ..draft("s", "1") };
+    let plain = ScriptDraft { packages: Vec::new(), ..draft("s", "1") };
     kit.library.save(plain).await.unwrap();
     std::fs::rename(kit.path("s/script.py"), kit.path("s/script.js")).unwrap();
     let script = kit.library.get("s", None).await.unwrap();

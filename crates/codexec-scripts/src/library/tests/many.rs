@@ -9,9 +9,9 @@ const WORDS: [&str; 20] = [
     "chart", "sum", "daily", "archive", "rename", "photos", "resize", "sync", "calendar", "notes",
 ];
 
-fn nth(number: usize) -> Draft {
+fn nth(number: usize) -> ScriptDraft {
     let word = |step: usize| WORDS[(number / step) % WORDS.len()];
-    Draft {
+    ScriptDraft {
         description: format!(
             "{} the {} of every {} and tell what was found",
             word(1),
@@ -72,7 +72,7 @@ async fn a_thousand_scripts_are_saved_and_each_is_found() {
     println!("a search that scans all files: {:?}, the first {first:?}", start.elapsed());
 
     let start = Instant::now();
-    library.ran(&nth(0).name, SystemTime::UNIX_EPOCH, true).await.unwrap();
+    library.record_run(&nth(0).name, SystemTime::UNIX_EPOCH, true).await.unwrap();
     println!("recording a run: {:?}", start.elapsed());
 }
 

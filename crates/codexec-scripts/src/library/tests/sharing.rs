@@ -33,7 +33,7 @@ async fn concurrent_saves_lose_nothing() {
                     library.save(own).await.unwrap();
                     let code = format!("{writer} {save}");
                     library.save(draft("shared", &code)).await.unwrap();
-                    library.ran("shared", SystemTime::UNIX_EPOCH, true).await.unwrap();
+                    library.record_run("shared", SystemTime::UNIX_EPOCH, true).await.unwrap();
                 }
             })
         })
