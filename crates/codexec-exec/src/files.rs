@@ -11,12 +11,14 @@ mod entry_writer;
 mod file_time;
 mod held_back;
 mod ledger;
+mod moves;
 mod workspace;
 
 pub(crate) use artifact_copies::ArtifactCopies;
 pub(crate) use change_report::ChangeReport;
-pub(crate) use commit::Commit;
+pub(crate) use commit::{Commit, CommitProgress};
 pub(crate) use dir_tree::DirTree;
 pub(crate) use file_time::FileTime;
+pub(crate) use held_back::{HeldBackRules, find_location_reason};
 pub(crate) use ledger::CommitLedger;
 pub(crate) use workspace::{WorkspaceFiles, collect, is_empty};

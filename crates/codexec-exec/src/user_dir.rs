@@ -1,6 +1,7 @@
 //! A user's directory that a guest works in: the read-only lower layer of an overlay. The guest
 //! writes to an upper layer, which the host commits to the directory.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -11,7 +12,10 @@ use codexec_types::{FileChanges, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
-use crate::files::{ArtifactCopies, ChangeReport, Commit, CommitLedger, DirTree, FileTime};
+use crate::files::{
+    ArtifactCopies, ChangeReport, Commit, CommitLedger, CommitProgress, DirTree, FileTime,
+    HeldBackRules, find_location_reason,
+};
 use crate::pool::HostResources;
 use crate::zygote::run_blocking;
 
@@ -39,6 +43,7 @@ impl UserDir {
                 let path = wanted.found.path.display();
                 ExecError::WorkingDir(format!("{path} cannot be mounted: {error}"))
             };
+            check_location(&wanted, &resources.settings.files.let_through)?;
             let lower = mounter.mount(&lower_mount(&wanted)).map_err(cannot)?;
             let target = open_target(&wanted).map_err(cannot)?;
             let since = FileTime::after_all_changes(target.root())?;
@@ -66,6 +71,9 @@ impl UserDir {
     }
 
     fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> FileChanges {
+        if upper.list(Path::new("")).is_ok_and(|entries| entries.is_empty()) {
+            return FileChanges::default();
+        }
         let settings = &self.resources.settings.files;
         let found = &self.wanted.found;
         let commit = Commit {
@@ -73,11 +81,12 @@ impl UserDir {
             target: &self.target,
             since: self.since,
             ledger: &mut self.ledger,
-            let_through: &settings.let_through,
+            held_back: HeldBackRules::new(&self.target, &settings.let_through),
             owner: codexec_sandbox::is_root().then_some((found.uid, found.gid)),
             max_bytes: settings.max_bytes,
             copies: ArtifactCopies::new(keep),
             report: ChangeReport::default(),
+            progress: CommitProgress::default(),
         };
         commit.run()
     }
@@ -144,6 +153,24 @@ fn lower_mount(wanted: &WorkingDir) -> MountRequest {
 
 /// Opens the directory to write to.
 ///
+/// THREAT[FIL-11]: nothing that programs obey can be written by working inside of it.
+fn check_location(wanted: &WorkingDir, let_through: &[String]) -> Result<(), ExecError> {
+    let path = &wanted.found.path;
+    let Ok(inside) = path.strip_prefix(&wanted.allowed) else { return Ok(()) };
+    if !wanted.is_writable || inside.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let allowed = DirTree::new(OwnedFd::from(File::open(&wanted.allowed)?));
+    match find_location_reason(&allowed, inside, let_through) {
+        None => Ok(()),
+        Some(reason) => Err(ExecError::WorkingDir(format!(
+            "code may not write in {}: {reason}; work in a directory above it, or name it in \
+             `files.let-through`",
+            path.display()
+        ))),
+    }
+}
+
 /// THREAT[FIL-1]: the directory that the policy admitted is the one written to, whatever happened
 /// in between. From here on it is identified by its descriptor, so a rename moves the guest's files
 /// along.

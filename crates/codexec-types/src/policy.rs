@@ -155,8 +155,9 @@ impl Policy {
             Language::Python | Language::Bash | Language::Node => {}
         }
         let refused = |why| PolicyRefusal::WorkingDir { path: found.path.clone(), why };
-        self.files.check(&found.path).map_err(refused)?;
-        Ok(Some(WorkingDir { found: found.clone(), is_writable: self.files.is_writable }))
+        let allowed = self.files.check(&found.path).map_err(refused)?.to_owned();
+        let is_writable = self.files.is_writable;
+        Ok(Some(WorkingDir { found: found.clone(), is_writable, allowed }))
     }
 
     fn check_code(&self, code: &str) -> Result<(), PolicyRefusal> {

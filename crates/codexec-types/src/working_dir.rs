@@ -26,6 +26,8 @@ pub struct ResolvedDir {
 pub struct WorkingDir {
     pub found: ResolvedDir,
     pub is_writable: bool,
+    /// The directory of the settings that this one is, or is below of.
+    pub allowed: PathBuf,
 }
 
 /// The reason why a directory may not be used as working directory.
@@ -38,15 +40,15 @@ pub enum DirRefusal {
 }
 
 impl WorkingDirPolicy {
-    pub fn check(&self, path: &Path) -> Result<(), DirRefusal> {
+    /// Returns the innermost allowed directory that contains `path` or is `path`.
+    pub fn check(&self, path: &Path) -> Result<&Path, DirRefusal> {
         let is_kin = |other: &&PathBuf| path.starts_with(other) || other.starts_with(path);
         if let Some(forbidden) = self.forbidden.iter().find(is_kin) {
             return Err(DirRefusal::Forbidden(forbidden.clone()));
         }
-        if self.allowed.iter().any(|allowed| path.starts_with(allowed)) {
-            return Ok(());
-        }
-        Err(DirRefusal::NotAllowed(self.allowed.clone()))
+        let above = self.allowed.iter().filter(|allowed| path.starts_with(allowed));
+        let innermost = above.max_by_key(|allowed| allowed.components().count());
+        innermost.map(PathBuf::as_path).ok_or_else(|| DirRefusal::NotAllowed(self.allowed.clone()))
     }
 }
 

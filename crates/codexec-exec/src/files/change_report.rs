@@ -52,9 +52,11 @@ impl ChangeReport {
     }
 
     pub(crate) fn into_changes(mut self) -> FileChanges {
-        for list in
-            [&mut self.changes.created, &mut self.changes.modified, &mut self.changes.deleted]
-        {
+        let changes = &mut self.changes;
+        for list in [&mut changes.created, &mut changes.modified, &mut changes.deleted] {
+            list.sort_by(|a, b| a.path.cmp(&b.path));
+        }
+        for list in [&mut changes.held_back, &mut changes.conflicts] {
             list.sort_by(|a, b| a.path.cmp(&b.path));
         }
         self.changes

@@ -1,19 +1,22 @@
 //! Commits the upper layer of an overlay to the user's directory: only what the guest wrote, only
 //! where nobody else has changed anything, and no file that programs run or obey by themselves.
 
+mod deletions;
+
+use std::collections::HashSet;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use codexec_types::FileChanges;
-use rustix::fs::fgetxattr;
 
 use super::artifact_copies::ArtifactCopies;
 use super::change_report::ChangeReport;
 use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH, have_equal_content};
 use super::entry_writer::{self, EntryContent, EntryResult, NewEntry};
 use super::file_time::FileTime;
-use super::held_back;
+use super::held_back::HeldBackRules;
 use super::ledger::CommitLedger;
+use super::moves::DisplacedFiles;
 
 /// The inputs and the state of one commit.
 pub(crate) struct Commit<'a> {
@@ -23,45 +26,79 @@ pub(crate) struct Commit<'a> {
     pub(crate) since: FileTime,
     /// The earlier commits of the same layer.
     pub(crate) ledger: &'a mut CommitLedger,
-    pub(crate) let_through: &'a [String],
+    pub(crate) held_back: HeldBackRules<'a>,
     /// The owner of new files, if we are root.
     pub(crate) owner: Option<(u32, u32)>,
     /// Maximum bytes to copy.
     pub(crate) max_bytes: u64,
     pub(crate) copies: ArtifactCopies<'a>,
     pub(crate) report: ChangeReport,
+    pub(crate) progress: CommitProgress,
+}
+
+/// What a commit has found out and put off so far.
+#[derive(Default)]
+pub(crate) struct CommitProgress {
+    /// Deletions come last, so that a moved file is never in neither place.
+    deletions: Vec<Deletion>,
+    /// Entries of another kind than the user's of the same name, with their depth.
+    replacements: Vec<(PathBuf, FileNode, usize)>,
+    displaced: DisplacedFiles,
+    unwritten: Vec<PathBuf>,
+    /// Folders that exist in the user's directory.
+    folders: HashSet<PathBuf>,
+}
+
+enum Deletion {
+    Entry(PathBuf, FileNode),
+    /// The guest replaced a folder by a new one of the same name: what only the old one had goes.
+    OldContent(PathBuf),
 }
 
 const CHANGED: &str = "somebody else changed it meanwhile, and theirs stays";
 const DELETED: &str = "somebody else deleted it meanwhile";
 const NOT_DELETED: &str = "somebody else changed it meanwhile, so it was not deleted";
+const EXCHANGED: &str = "somebody else put another folder there meanwhile";
+const MOVED: &str = "it stays, because the file that the code moved it to was not written";
+const STASHED: &str = "`git stash` is not seen outside, so the files that it took away stay; \
+    run `git stash pop` in this session";
 const OUTSIDE: &str = "the link leads out of the directory";
 const TOO_DEEP: &str = "folders are nested too deeply";
 const TOO_LARGE: &str = "it is larger than `files.max-mib` allows";
 
+/// A folder that is being committed.
+#[derive(Clone, Copy, Default)]
+struct Folder {
+    /// The guest made it in the place of one of the user's.
+    is_replaced: bool,
+    is_stashed: bool,
+    depth: usize,
+}
+
 impl Commit<'_> {
     /// Commits every entry. An entry that fails is reported as a conflict.
     pub(crate) fn run(mut self) -> FileChanges {
-        self.commit_folder(Path::new(""), false, 0);
+        self.commit_folder(Path::new(""), Folder::default());
+        self.delete_entries();
         self.ledger.settle(self.target);
         self.report.into_changes()
     }
 
-    /// Commits the entries of one folder. `is_replaced`: the user's folder is not the one that the
-    /// guest saw.
-    fn commit_folder(&mut self, path: &Path, is_replaced: bool, depth: usize) {
+    fn commit_folder(&mut self, path: &Path, mut folder: Folder) {
         let entries = match self.upper.list(path) {
             Ok(entries) => entries,
             Err(error) => return self.report_failure(path, &error),
         };
+        folder.is_stashed |= self.has_stash(path);
         for (name, node) in entries {
             let path = path.join(name);
             if let Err(error) = self.upper.unlock(&path, &node) {
                 self.report_failure(&path, &error);
                 continue;
             }
-            let reason = match held_back::find_reason(self.upper, &path, &node, self.let_through) {
-                None if depth >= MAX_DEPTH => Some(TOO_DEEP),
+            let reason = match self.held_back.find_reason(self.upper, &path, &node) {
+                None if folder.is_stashed => Some(STASHED),
+                None if folder.depth >= MAX_DEPTH => Some(TOO_DEEP),
                 other => other,
             };
             if let Some(reason) = reason {
@@ -69,10 +106,13 @@ impl Commit<'_> {
                 continue;
             }
             let done = match node.kind {
-                FileKind::Dir => self.commit_dir(&path, &node, is_replaced, depth),
-                FileKind::File => self.commit_file(&path, &node, is_replaced),
+                FileKind::Dir => self.commit_dir(&path, &node, folder),
+                FileKind::File => self.commit_file(&path, &node),
                 FileKind::Link => self.commit_link(&path, &node),
-                FileKind::Whiteout => self.commit_deletion(&path, &node),
+                FileKind::Whiteout => {
+                    self.progress.deletions.push(Deletion::Entry(path.clone(), node));
+                    Ok(())
+                }
                 FileKind::Special => Ok(()),
             };
             if let Err(error) = done {
@@ -81,40 +121,47 @@ impl Commit<'_> {
         }
     }
 
-    fn commit_dir(
-        &mut self,
-        path: &Path,
-        node: &FileNode,
-        is_replaced: bool,
-        depth: usize,
-    ) -> io::Result<()> {
-        // Overlayfs marks folders that the guest created, but not the folders inside them.
-        let is_own = is_replaced || self.is_opaque(path);
-        let there = self.target.find(path)?;
-        match there {
+    fn commit_dir(&mut self, path: &Path, node: &FileNode, parent: Folder) -> io::Result<()> {
+        // Overlayfs marks folders that replace one of the user's, but not the folders inside them.
+        let is_replaced = parent.is_replaced || self.upper.is_opaque(path);
+        let origin = self.upper.find_origin(path, FileKind::Dir);
+        match self.target.find(path)? {
             Some(there) if there.kind == FileKind::Dir => {
-                let is_new = is_own && !self.ledger.has_made(path);
-                is_new.then(|| self.clear_folder(path, &there)).transpose()?;
-            }
-            Some(there) => {
-                if self.remove_entry(path, &there)? == EntryResult::Conflict {
-                    self.report_conflict(path, node, CHANGED);
+                if is_replaced && !self.ledger.has_made(path) {
+                    self.clear_folder_later(path, &there);
+                }
+                let handle = self.target.find_handle(path);
+                if let (false, Some(Some(origin)), Some(handle)) = (is_replaced, origin, handle)
+                    && origin != handle
+                {
+                    self.report_conflict(path, node, EXCHANGED);
                     return Ok(());
                 }
-                self.make_dirs(path)?;
+            }
+            Some(_) => {
+                let depth = parent.depth;
+                self.progress.replacements.push((path.to_owned(), *node, depth));
+                return Ok(());
             }
             // A folder that somebody else deleted is restored only for new files in it.
-            None if is_own => self.make_dirs(path)?,
+            None if is_replaced || origin.is_none() => {
+                self.make_dirs(path)?;
+                self.ledger.note_made(path);
+                if self.upper.list(path)?.is_empty() {
+                    self.report.add_created(&path.join(""), 0);
+                }
+            }
             None => {}
         }
-        if is_own {
+        if is_replaced {
             self.ledger.note_made(path);
         }
-        self.commit_folder(path, is_own, depth + 1);
+        let depth = parent.depth + 1;
+        self.commit_folder(path, Folder { is_replaced, depth, ..parent });
         Ok(())
     }
 
-    fn commit_file(&mut self, path: &Path, node: &FileNode, is_new: bool) -> io::Result<()> {
+    fn commit_file(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
         if self.ledger.is_done(path, node) {
             return Ok(());
         }
@@ -123,23 +170,32 @@ impl Commit<'_> {
             return Ok(());
         }
         let there = self.target.find(path)?;
-        let (mut source, node) = self.upper.open_file(path)?;
+        let (mut source, opened) = self.upper.open_file(path)?;
+        // `unlock` may have changed the mode since.
+        let node = FileNode { mode: node.mode, ..opened };
         if let Some(there) = &there
             && there.kind == FileKind::File
             && (there.bytes, there.mode) == (node.bytes, node.mode)
-            && let Ok((mut existing, _)) = self.target.open_file(path)
-            && have_equal_content(&mut source, &mut existing)?
+            && let Ok((mut theirs, _)) = self.target.open_file(path)
+            && have_equal_content(&mut source, &mut theirs)?
         {
             return Ok(());
         }
-        let was_there = self.was_copied_up(path) && !is_new;
-        let (mut source, node) = self.upper.open_file(path)?;
+        let was_there = there.is_none() && self.was_deleted(path);
+        let (mut source, _) = self.upper.open_file(path)?;
         let content = EntryContent::File(&mut source, self.max_bytes);
         let placed = self.put_entry(path, &node, there, was_there, content)?;
         if placed.is_some() {
             self.max_bytes = self.max_bytes.saturating_sub(node.bytes);
         }
         Ok(())
+    }
+
+    /// True if the guest's file is a copy of one that the user had at this path and has not any
+    /// more. A copy that the guest moved or linked here is not.
+    fn was_deleted(&mut self, path: &Path) -> bool {
+        let Some(origin) = self.upper.find_origin(path, FileKind::File) else { return false };
+        !self.progress.displaced.has_origin(self.upper, self.target, origin.as_ref())
     }
 
     fn commit_link(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
@@ -183,6 +239,10 @@ impl Commit<'_> {
             self.report_conflict(path, node, DELETED);
             return Ok(None);
         }
+        if there.is_some_and(|there| there.kind == FileKind::Dir) {
+            self.progress.replacements.push((path.to_owned(), *node, 0));
+            return Ok(None);
+        }
         let owner = self.owner.map(|own| there.map_or(own, |there| there.owner));
         let modified = (node.kind == FileKind::File).then(|| node.stamp.modified.into());
         let entry = NewEntry { content, mode: node.mode, owner, modified };
@@ -191,14 +251,10 @@ impl Commit<'_> {
                 self.make_dirs(path.parent().unwrap_or(Path::new("")))?;
                 entry_writer::create(self.target, path, entry)?
             }
-            Some(there) if there.kind == FileKind::Dir => {
-                if self.remove_entry(path, there)? == EntryResult::Conflict {
-                    self.report_conflict(path, node, CHANGED);
-                    return Ok(None);
-                }
-                entry_writer::create(self.target, path, entry)?
+            Some(there) => {
+                self.progress.displaced.note(self.target, path);
+                entry_writer::replace(self.target, path, there, entry)?
             }
-            Some(there) => entry_writer::replace(self.target, path, there, entry)?,
         };
         let EntryResult::Done(Some(now)) = placed else {
             self.report_conflict(path, node, CHANGED);
@@ -212,101 +268,64 @@ impl Commit<'_> {
         Ok(Some(now))
     }
 
-    fn commit_deletion(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
-        if self.ledger.is_done(path, node) {
-            return Ok(());
-        }
-        if let Some(there) = self.target.find(path)?
-            && self.remove_entry(path, &there)? == EntryResult::Conflict
-        {
-            self.report.add_conflict(path, NOT_DELETED);
-        }
-        self.ledger.note_removed(path, node);
-        Ok(())
-    }
-
-    /// Removes what the guest removed, but nothing that somebody else has changed or added.
-    fn remove_entry(&mut self, path: &Path, there: &FileNode) -> io::Result<EntryResult> {
-        if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
-            return Ok(EntryResult::Conflict);
-        }
-        if there.kind != FileKind::Dir {
-            let placed = entry_writer::remove(self.target, path, there)?;
-            if placed != EntryResult::Conflict {
-                self.report.add_deleted(path, there.bytes);
-            }
-            return Ok(placed);
-        }
-        let mut is_whole = true;
-        for (name, node) in self.target.list(path)? {
-            is_whole &= self.remove_entry(&path.join(name), &node)? != EntryResult::Conflict;
-        }
-        if !is_whole {
-            return Ok(EntryResult::Conflict);
-        }
-        entry_writer::remove_dir(self.target, path)
-    }
-
-    /// Empties a folder that the guest deleted and created again, except for entries that the new
-    /// folder has, too.
-    fn clear_folder(&mut self, path: &Path, there: &FileNode) -> io::Result<()> {
-        if there.stamp.changed >= self.since && !self.ledger.is_ours(path, there) {
-            return Ok(());
-        }
-        for (name, node) in self.target.list(path)? {
-            let path = path.join(name);
-            if self.upper.find(&path)?.is_none()
-                && self.remove_entry(&path, &node)? == EntryResult::Conflict
-            {
-                self.report.add_conflict(&path, NOT_DELETED);
-            }
-        }
-        Ok(())
-    }
-
     fn make_dirs(&mut self, path: &Path) -> io::Result<()> {
+        let is_known = || self.progress.folders.contains(path);
+        if path.as_os_str().is_empty() || (is_known() && self.target.find(path)?.is_some()) {
+            return Ok(());
+        }
         let upper = self.upper;
         let mode = |path: &Path| match upper.find(path) {
             Ok(Some(node)) => node.mode,
             Ok(None) | Err(_) => 0o755,
         };
-        entry_writer::make_dirs(self.target, path, mode, self.owner).map(drop)
+        entry_writer::make_dirs(self.target, path, mode, self.owner)?;
+        self.progress.folders.insert(path.to_owned());
+        Ok(())
     }
 
-    fn is_opaque(&self, path: &Path) -> bool {
-        self.has_xattr(self.upper.open_dir(path), "user.overlay.opaque")
+    /// True if the guest stashed changes of a repository in this folder, and the stash stays in
+    /// the sandbox.
+    fn has_stash(&self, folder: &Path) -> bool {
+        let repository = folder.join(".git");
+        let is_held =
+            |node: &FileNode| self.held_back.find_reason(self.upper, &repository, node).is_some();
+        let has_file = |path: &Path, kind: FileKind| {
+            let found = self.upper.find(path).ok().flatten();
+            found.filter(|node| node.kind == kind)
+        };
+        has_file(&repository, FileKind::Dir).as_ref().is_some_and(is_held)
+            && has_file(&repository.join("refs/stash"), FileKind::File).is_some()
     }
 
-    /// True if the file started as a copy of one of the user's files.
-    fn was_copied_up(&self, path: &Path) -> bool {
-        self.has_xattr(self.upper.open_file(path).map(|(file, _)| file), "user.overlay.origin")
-    }
-
-    fn has_xattr(&self, opened: io::Result<impl std::os::fd::AsFd>, name: &str) -> bool {
-        opened.is_ok_and(|entry| fgetxattr(entry, name, &mut [0_u8; 128]).is_ok())
-    }
-
-    fn hold_back(&mut self, path: &Path, node: &FileNode, reason: &'static str) {
+    fn hold_back(&mut self, path: &Path, node: &FileNode, reason: &str) {
         let is_known = self.ledger.has_entry(path);
-        let has_news = self.copies.copy_entry(self.upper, path, node, self.ledger);
-        if has_news || !is_known {
-            self.report.add_held_back(path, reason);
+        let copied = self.copies.copy_entry(self.upper, path, node, self.ledger);
+        if copied.is_new || !is_known {
+            match node.kind {
+                FileKind::Whiteout => {
+                    self.report.add_held_back(path, &format!("not deleted: {reason}"));
+                }
+                _ => self.report.add_held_back(path, &copied.describe(reason)),
+            }
         }
         self.ledger.note_held(path, node);
+        self.progress.unwritten.push(path.to_owned());
     }
 
-    fn report_conflict(&mut self, path: &Path, node: &FileNode, reason: &'static str) {
-        self.copies.copy_entry(self.upper, path, node, self.ledger);
+    fn report_conflict(&mut self, path: &Path, node: &FileNode, reason: &str) {
+        let copied = self.copies.copy_entry(self.upper, path, node, self.ledger);
         self.ledger.note_conflict(path, node);
-        self.report.add_conflict(path, reason);
+        self.report.add_conflict(path, &copied.describe(reason));
+        self.progress.unwritten.push(path.to_owned());
     }
 
     fn report_failure(&mut self, path: &Path, error: &io::Error) {
         if let Ok(Some(node)) = self.upper.find(path) {
             self.copies.copy_entry(self.upper, path, &node, self.ledger);
         }
-        tracing::warn!(path = %path.display(), %error, "cannot commit a file");
+        tracing::warn!(path = %path.display(), %error, "a file was not committed");
         self.report.add_failed(path, error);
+        self.progress.unwritten.push(path.to_owned());
     }
 }
 

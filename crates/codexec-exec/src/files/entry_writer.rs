@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{
+    self, AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid, XattrFlags,
+};
 use rustix::io::Errno;
 
 use super::dir_tree::{DirTree, FileKind, FileNode, stat_entry, stat_file};
@@ -51,6 +53,9 @@ pub(super) fn replace(
 ) -> io::Result<EntryResult> {
     let (folder, name) = tree.open_parent(path)?;
     let staged = StagedEntry::write(folder, entry)?;
+    if let (Some(file), Ok((old, _))) = (&staged.file, tree.open_file(path)) {
+        copy_attributes(&old, file);
+    }
     staged.exchange(name, expected)
 }
 
@@ -91,6 +96,31 @@ pub(super) fn remove_dir(tree: &DirTree, path: &Path) -> io::Result<EntryResult>
     }
 }
 
+const SET_GROUP: u32 = 0o2000;
+
+/// Copies the extended attributes and access lists that the user gave a file. Capabilities are not
+/// among them: the content is the guest's.
+fn copy_attributes(from: &File, to: &File) {
+    const MAX_BYTES: usize = 64 << 10;
+    let mut names = vec![0_u8; MAX_BYTES];
+    let Ok(length) = fs::flistxattr(from, &mut names) else { return };
+    let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
+    let is_users = |name: &&[u8]| {
+        (name.starts_with(b"user.") && !name.starts_with(b"user.overlay."))
+            || *name == b"system.posix_acl_access"
+    };
+    let mut value = vec![0_u8; MAX_BYTES];
+    for name in names.filter(is_users) {
+        let copied = fs::fgetxattr(from, name, &mut value).and_then(|length| {
+            let value = value.get(..length).unwrap_or_default();
+            fs::fsetxattr(to, name, value, XattrFlags::empty())
+        });
+        if let Err(error) = copied {
+            tracing::debug!(%error, "cannot copy an extended attribute");
+        }
+    }
+}
+
 /// Creates a folder and its missing parents. Returns true if any was created.
 pub(super) fn make_dirs(
     tree: &DirTree,
@@ -110,11 +140,14 @@ pub(super) fn make_dirs(
             Err(errno) => return Err(errno.into()),
         }
         let made = tree.open_dir(path)?;
-        // `mkdir` applied our own umask.
-        fs::fchmod(&made, Mode::from_raw_mode(mode(path)))?;
+        // A folder in a folder with this bit has the bit and the group of that one.
+        let inherited = fs::fstat(&made)?.st_mode & SET_GROUP;
         if let Some((user, group)) = owner {
-            fs::fchown(&made, Some(Uid::from_raw(user)), Some(Gid::from_raw(group)))?;
+            let group = (inherited == 0).then(|| Gid::from_raw(group));
+            fs::fchown(&made, Some(Uid::from_raw(user)), group)?;
         }
+        // `mkdir` applied our own umask.
+        fs::fchmod(&made, Mode::from_raw_mode(mode(path) | inherited))?;
     }
     Ok(is_new)
 }

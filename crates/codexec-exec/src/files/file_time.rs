@@ -8,7 +8,7 @@ use rustix::fs::{self, MemfdFlags};
 use rustix::time::{ClockId, clock_gettime};
 
 /// A timestamp of the kernel's file clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileTime {
     seconds: i64,
     nanoseconds: i64,

@@ -139,7 +139,8 @@ fn an_allowed_working_dir_is_admitted_unchanged() {
         let request = in_dir(language, "/home/ann/work/project");
         let found = request.working_dir.clone().expect("set above");
         let admitted = policy.admit(request, &[]).expect("admitted");
-        assert_eq!(admitted.working_dir(), Some(&WorkingDir { found, is_writable }));
+        let allowed = "/home/ann/work".into();
+        assert_eq!(admitted.working_dir(), Some(&WorkingDir { found, is_writable, allowed }));
     }
     let admitted = policy.admit(request("1"), &[]).expect("admitted");
     assert_eq!(admitted.working_dir(), None);

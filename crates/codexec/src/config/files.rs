@@ -115,7 +115,7 @@ fn resolve_entry(entry: &Path, host: &HostEnvironment, forbidden: &[PathBuf]) ->
             );
             None
         }
-        Ok(()) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(resolved),
+        Ok(_) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(resolved),
     }
 }
 

@@ -58,8 +58,21 @@ impl TestProject {
 
     /// Has the guest change a file of the user.
     fn guest_edits(&self, path: &str, text: &str) {
-        write(&self.upper(path), text);
-        setxattr(self.upper(path), "user.overlay.origin", b"", XattrFlags::empty()).unwrap();
+        self.guest_moves(path, path, text);
+    }
+
+    /// The guest moves a file that the user has, and may change its text. The deletion of the old
+    /// path is apart from this.
+    fn guest_moves(&self, from: &str, to: &str, text: &str) {
+        write(&self.upper(to), text);
+        self.mark_origin(from, to);
+    }
+
+    /// Marks an entry as a copy, as overlayfs does.
+    fn mark_origin(&self, from: &str, copy: &str) {
+        let handle = tree(&self.file("")).find_handle(Path::new(from));
+        let origin = handle.map(|handle| handle.encode_origin()).unwrap_or_default();
+        setxattr(self.upper(copy), "user.overlay.origin", &origin, XattrFlags::empty()).unwrap();
     }
 
     fn guest_creates(&self, path: &str, text: &str) {
@@ -85,11 +98,12 @@ impl TestProject {
             target: &target,
             since: self.since,
             ledger: &mut self.ledger,
-            let_through: &self.let_through,
+            held_back: HeldBackRules::new(&target, &self.let_through),
             owner: None,
             max_bytes: self.max_bytes,
             copies: ArtifactCopies::new(&keep),
             report: ChangeReport::default(),
+            progress: CommitProgress::default(),
         }
         .run()
     }
@@ -135,7 +149,7 @@ fn only_the_guests_changes_are_committed() {
     let changes = project.commit();
     assert_eq!(
         reported(&changes),
-        ["created d/more", "created made/file", "modified old", "deleted gone"]
+        ["created d/more", "created empty/", "created made/file", "modified old", "deleted gone"]
     );
     let texts = ["same", "old", "d/deep", "d/more", "made/file"].map(|path| project.text(path));
     assert_eq!(texts, ["s", "new", "x", "m", "f"]);
@@ -294,9 +308,9 @@ fn a_recreated_folder_has_only_the_guests_files() {
     assert_eq!(
         reported(&changes),
         [
+            "created e",
             "created f/in",
             "modified d/both",
-            "modified e",
             "deleted d/old",
             "deleted e/x",
             "deleted f"
@@ -344,4 +358,180 @@ fn a_file_that_was_only_opened_is_not_written() {
     assert_eq!(reported(&project.commit()), Vec::<String>::new());
     use std::os::unix::fs::MetadataExt as _;
     assert_eq!(fs::metadata(project.file("a")).unwrap().ino(), before.ino());
+}
+
+/// THREAT[FIL-12]: whatever a guest moves is at one of its paths at least.
+#[test]
+fn fil_12_moved_files_arrive_and_leave() {
+    let mut project =
+        TestProject::new(&[("a", "A"), ("config", "old"), ("d/f", "F"), ("one", "1")]);
+    project.guest_moves("a", "b", "A");
+    project.guest_deletes("a");
+    project.guest_moves("config", "config.bak", "old");
+    project.guest_creates("config", "new");
+    project.guest_moves("d/f", "sub/g", "changed");
+    project.guest_deletes("d");
+    // A second name for a file that stays.
+    project.guest_moves("one", "two", "1");
+    project.guest_edits("one", "1");
+    let changes = project.commit();
+    assert_eq!(
+        reported(&changes),
+        [
+            "created b",
+            "created config.bak",
+            "created sub/g",
+            "created two",
+            "modified config",
+            "deleted a",
+            "deleted d/f"
+        ]
+    );
+    let texts = ["b", "config", "config.bak", "sub/g", "one", "two"].map(|path| project.text(path));
+    assert_eq!(texts, ["A", "new", "old", "changed", "1", "1"]);
+}
+
+/// THREAT[FIL-12]
+#[test]
+fn fil_12_what_was_moved_to_where_it_is_not_written_stays() {
+    let files = [
+        ("notes.md", "N"),
+        ("sub/.git/HEAD", "H"),
+        ("sub/CLAUDE.md", "C"),
+        ("sub/x.py", "X"),
+        ("big", "0123456789"),
+        ("gone/.vscode/tasks.json", "T"),
+        ("gone/y", "Y"),
+    ];
+    let mut project = TestProject::new(&files);
+    project.max_bytes = 9;
+    project.guest_moves("notes.md", "AGENTS.md", "N");
+    project.guest_deletes("notes.md");
+    project.guest_moves("big", "large", "0123456789");
+    project.guest_deletes("big");
+    // A folder is moved by copying: each file keeps its size and time.
+    for file in [".git/HEAD", "CLAUDE.md", "x.py"] {
+        let (from, to) =
+            (project.file(&format!("sub/{file}")), project.upper(&format!("moved/{file}")));
+        write(&to, &fs::read_to_string(&from).unwrap());
+        let time = fs::metadata(&from).unwrap().modified().unwrap();
+        File::options().write(true).open(&to).unwrap().set_modified(time).unwrap();
+    }
+    project.guest_deletes("sub");
+    project.guest_deletes("gone");
+    let changes = project.commit();
+    assert_eq!(
+        reported(&changes),
+        [
+            "created moved/x.py",
+            "deleted gone/y",
+            "deleted sub/x.py",
+            "conflict big",
+            "conflict notes.md",
+            "held back AGENTS.md",
+            "held back gone/.vscode",
+            "held back large",
+            "held back moved/.git",
+            "held back moved/CLAUDE.md",
+            "held back sub/.git",
+            "held back sub/CLAUDE.md"
+        ]
+    );
+    let stay = ["notes.md", "big", "sub/.git/HEAD", "sub/CLAUDE.md", "gone/.vscode/tasks.json"];
+    assert_eq!(stay.map(|path| project.text(path)), ["N", "0123456789", "H", "C", "T"]);
+}
+
+/// THREAT[FIL-12]: an ordinary name keeps its file, too, if the new path cannot be written.
+#[test]
+fn fil_12_a_copied_folder_whose_parts_are_not_written_keeps_them() {
+    let mut project = TestProject::new(&[("lib/a.txt", "A"), ("lib/b.txt", "B")]);
+    for file in ["a.txt", "b.txt"] {
+        let to = project.upper(&format!("node_modules/{file}"));
+        write(&to, &project.text(&format!("lib/{file}")));
+        let time = fs::metadata(project.file(&format!("lib/{file}"))).unwrap().modified().unwrap();
+        File::options().write(true).open(&to).unwrap().set_modified(time).unwrap();
+    }
+    project.guest_deletes("lib");
+    let changes = project.commit();
+    assert_eq!(
+        reported(&changes),
+        ["conflict lib/a.txt", "conflict lib/b.txt", "held back node_modules"]
+    );
+    assert_eq!(
+        (project.text("lib/a.txt").as_str(), project.text("lib/b.txt").as_str()),
+        ("A", "B")
+    );
+}
+
+/// THREAT[FIL-7]
+#[test]
+fn fil_7_a_folder_that_somebody_else_exchanged_is_not_written() {
+    let mut project =
+        TestProject::new(&[("v1/s/f", "1"), ("v1/s/del", "1"), ("v2/s/f", "2"), ("v2/s/del", "2")]);
+    project.guest_edits("v1/s/f", "guest");
+    project.guest_deletes("v1/s/del");
+    project.mark_origin("v1", "v1");
+    project.mark_origin("v1/s", "v1/s");
+    fs::rename(project.file("v1"), project.file("v0")).unwrap();
+    fs::rename(project.file("v2"), project.file("v1")).unwrap();
+    assert_eq!(reported(&project.commit()), ["conflict v1"]);
+    assert_eq!(["v1/s/f", "v1/s/del", "v0/s/f"].map(|path| project.text(path)), ["2", "2", "1"]);
+    assert_eq!(fs::read_to_string(project.copy_of("v1/s/f")).unwrap(), "guest");
+}
+
+#[test]
+fn new_folders_are_made_even_if_they_are_empty() {
+    let mut project = TestProject::new(&[("old/x", "1")]);
+    fs::create_dir_all(project.upper("new/deep")).unwrap();
+    fs::create_dir(project.upper("old")).unwrap();
+    project.mark_origin("old", "old");
+    fs::create_dir(project.upper("old/in")).unwrap();
+    assert_eq!(reported(&project.commit()), ["created new/deep/", "created old/in/"]);
+    assert!(project.file("new/deep").is_dir() && project.file("old/in").is_dir());
+    // A folder that somebody else deleted does not come back by itself.
+    let mut project = TestProject::new(&[("old/x", "1")]);
+    fs::create_dir(project.upper("old")).unwrap();
+    project.mark_origin("old", "old");
+    fs::remove_dir_all(project.file("old")).unwrap();
+    assert_eq!(reported(&project.commit()), Vec::<String>::new());
+    assert!(!project.file("old").exists());
+}
+
+/// THREAT[FIL-12]: a stash stays in the sandbox, so what was stashed stays in the directory.
+#[test]
+fn fil_12_what_was_stashed_inside_stays_outside() {
+    let mut project =
+        TestProject::new(&[("g/.git/HEAD", "h"), ("g/work", "uncommitted"), ("other", "1")]);
+    project.guest_creates("g/.git/refs/stash", "0123");
+    project.guest_edits("g/work", "committed");
+    project.guest_edits("other", "2");
+    let changes = project.commit();
+    assert_eq!(reported(&changes), ["modified other", "held back g/.git", "held back g/work"]);
+    assert_eq!(project.text("g/work"), "uncommitted");
+    // Once the stash is popped, there is nothing to wait for.
+    fs::remove_file(project.upper("g/.git/refs/stash")).unwrap();
+    fs::write(project.upper("g/work"), "uncommitted, and more").unwrap();
+    assert_eq!(reported(&project.commit()), ["modified g/work"]);
+}
+
+/// THREAT[FIL-12]: one that is replaced by a folder of its own name is not lost on the way.
+#[test]
+fn fil_12_a_file_that_was_moved_into_a_folder_of_its_name_stays() {
+    let mut project = TestProject::new(&[("f", "precious")]);
+    project.guest_makes_folder("f");
+    project.guest_moves("f", "f/old", "precious");
+    assert_eq!(reported(&project.commit()), ["conflict f"]);
+    assert_eq!(project.text("f"), "precious");
+}
+
+#[test]
+fn the_users_attributes_stay_when_a_file_is_modified() {
+    let mut project = TestProject::new(&[("f", "1")]);
+    setxattr(project.file("f"), "user.tag", b"mine", XattrFlags::empty()).unwrap();
+    project.since = FileTime::after_all_changes(tree(&project.file("")).root()).unwrap();
+    project.guest_edits("f", "2");
+    assert_eq!(reported(&project.commit()), ["modified f"]);
+    let mut value = [0_u8; 8];
+    let length = rustix::fs::getxattr(project.file("f"), "user.tag", &mut value).unwrap();
+    assert_eq!(&value[..length], b"mine");
 }
