@@ -49,7 +49,7 @@ pub(crate) struct ProgramWorker {
     /// Where a user's directory can be mounted; `None` for a guest that installs packages.
     mount_handles: Option<MountHandles>,
     /// The worker's overlay, if it has one.
-    overlay: Option<MountedOverlay>,
+    overlay: Option<WorkerOverlay>,
     /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
     /// worker.
     pub(crate) layers: Option<OwnedFd>,
@@ -64,7 +64,7 @@ struct MountHandles {
 }
 
 /// The overlay of a worker.
-struct MountedOverlay {
+struct WorkerOverlay {
     overlay: Overlay,
     /// The mount namespace in which the layers are mounted.
     stage: OwnedFd,
@@ -199,7 +199,7 @@ impl ProgramWorker {
         if let Some(layers) = &self.layers {
             self.meter.add_disk(layers.try_clone()?);
         }
-        self.overlay = Some(MountedOverlay { overlay, stage, is_at_real_path });
+        self.overlay = Some(WorkerOverlay { overlay, stage, is_at_real_path });
         Ok(())
     }
 

@@ -36,7 +36,7 @@ pub(crate) enum PrivateFileError {
 
 /// Identifies one version of a file, to detect changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct FileStamp {
+pub(crate) struct FileVersion {
     device: u64,
     inode: u64,
     length: u64,
@@ -50,7 +50,7 @@ pub(crate) struct FileLock {
 }
 
 /// Returns the file's stamp; `None` if the file is missing or inaccessible.
-pub(crate) fn stamp(path: &Path) -> Option<FileStamp> {
+pub(crate) fn stamp(path: &Path) -> Option<FileVersion> {
     path.symlink_metadata().ok().map(|metadata| stamp_of(&metadata))
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn read(
     path: &Path,
     title: &str,
     max_bytes: u64,
-) -> Result<Option<(String, FileStamp)>, PrivateFileError> {
+) -> Result<Option<(String, FileVersion)>, PrivateFileError> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = match OpenOptions::new().read(true).custom_flags(flags.bits()).open(path) {
         Ok(file) => file,
@@ -98,7 +98,7 @@ pub(crate) fn read(
 }
 
 /// Replaces the file atomically.
-pub(crate) fn write(path: &Path, title: &str, body: &str) -> io::Result<FileStamp> {
+pub(crate) fn write(path: &Path, title: &str, body: &str) -> io::Result<FileVersion> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     make_folder(folder)?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -171,8 +171,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn stamp_of(metadata: &std::fs::Metadata) -> FileStamp {
-    FileStamp {
+fn stamp_of(metadata: &std::fs::Metadata) -> FileVersion {
+    FileVersion {
         device: metadata.dev(),
         inode: metadata.ino(),
         length: metadata.len(),

@@ -23,7 +23,7 @@ pub(crate) use digest::digest;
 
 use crate::{
     GatewaySettings, ServerConfig, TrustMode,
-    private_files::{self, FileLock, FileStamp},
+    private_files::{self, FileLock, FileVersion},
     upstream::ToolListing,
 };
 use decide::{LiveTools, PriorTrust, decide};
@@ -47,7 +47,7 @@ pub(crate) struct Trust {
 struct Memory {
     prior: PriorTrust,
     /// The stamp of the file that `prior` was read from.
-    stamp: Option<FileStamp>,
+    stamp: Option<FileVersion>,
     is_read: bool,
 }
 
@@ -261,6 +261,6 @@ impl PendingApproval {
     }
 }
 
-fn write(path: &Path, record: &TrustRecord) -> std::io::Result<FileStamp> {
+fn write(path: &Path, record: &TrustRecord) -> std::io::Result<FileVersion> {
     private_files::write(path, TITLE, &serde_json::to_string(record)?)
 }

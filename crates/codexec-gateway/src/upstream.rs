@@ -41,7 +41,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use breaker::BreakerPhase;
 pub(crate) use connection::Connection;
 pub use counts::{CallCounts, Latency};
-pub(crate) use error::{StartFailure, UpstreamError};
+pub(crate) use error::{FailedStart, UpstreamError};
 pub(crate) use listing::{MAX_LIST_TTL, ToolListing, ToolLookup, WithheldReason};
 pub use log::read_server_log;
 pub(crate) use start::{StartRefusal, plan as plan_start};
@@ -85,7 +85,7 @@ pub(crate) enum UpstreamState {
     Idle,
     Starting,
     Ready(Arc<Connection>),
-    Failed(Arc<StartFailure>),
+    Failed(Arc<FailedStart>),
 }
 
 impl Upstream {
@@ -235,7 +235,7 @@ impl Upstream {
                 tracing::info!(server = %self.config.name, "upstream failed to start");
                 tracing::debug!(server = %self.config.name, %error, "why it failed");
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed);
-                self.finish_start(UpstreamState::Failed(Arc::new(StartFailure::new(
+                self.finish_start(UpstreamState::Failed(Arc::new(FailedStart::new(
                     error, failures,
                 ))));
             }

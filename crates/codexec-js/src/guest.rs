@@ -108,11 +108,11 @@ impl JsGuest {
 
     fn with_run<T>(
         &self,
-        act: impl FnOnce(&GuestRun<'_, '_>) -> Result<T, HostGone>,
+        act: impl FnOnce(&EngineGuest<'_, '_>) -> Result<T, HostGone>,
     ) -> Result<T, HostGone> {
         self.context.with(|ctx| {
             let own = self.prelude.clone().restore(&ctx).map_err(|_| HostGone)?;
-            act(&GuestRun { prelude: Prelude::new(own), host: &self.host, ctx })
+            act(&EngineGuest { prelude: Prelude::new(own), host: &self.host, ctx })
         })
     }
 
@@ -125,13 +125,13 @@ impl JsGuest {
 type GuestEnding = Result<Json, Thrown>;
 
 /// A guest in the engine.
-struct GuestRun<'a, 'js> {
+struct EngineGuest<'a, 'js> {
     ctx: Ctx<'js>,
     prelude: Prelude<'js>,
     host: &'a HostLink,
 }
 
-impl<'js> GuestRun<'_, 'js> {
+impl<'js> EngineGuest<'_, 'js> {
     fn begin(&self, job: &WorkerJob) -> rquickjs::Result<()> {
         // `tools.my_server` reaches `my-server`.
         let servers =

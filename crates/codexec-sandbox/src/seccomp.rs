@@ -28,7 +28,7 @@ pub(crate) enum Profile {
 
 /// The verdict on a system call that is on a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CallVerdict {
+enum SyscallVerdict {
     Allowed,
     /// Fails with ENOSYS, so that libraries use a fallback.
     Unknown,
@@ -53,8 +53,8 @@ enum ArgumentTest {
     HasNoBit(u32),
 }
 
-fn allow_all(calls: &[libc::c_long]) -> BTreeMap<u32, CallVerdict> {
-    calls.iter().map(|call| (number(*call), CallVerdict::Allowed)).collect()
+fn allow_all(calls: &[libc::c_long]) -> BTreeMap<u32, SyscallVerdict> {
+    calls.iter().map(|call| (number(*call), SyscallVerdict::Allowed)).collect()
 }
 
 fn number(call: libc::c_long) -> u32 {

@@ -41,7 +41,7 @@ pub(crate) struct Dir {
 
 /// A file's identity, size and change time, which tell one state of a file from the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
+pub(crate) struct EntryStamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -97,7 +97,7 @@ impl Dir {
         &self,
         name: &str,
         max_bytes: u64,
-    ) -> Result<Option<(String, FileStamp)>, FileError> {
+    ) -> Result<Option<(String, EntryStamp)>, FileError> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.handle, name, flags, Mode::empty()) {
             Ok(handle) => File::from(handle),
@@ -109,7 +109,7 @@ impl Dir {
         if !metadata.is_file() {
             return Err(FileError::NotRegular);
         }
-        let stamp = FileStamp {
+        let stamp = EntryStamp {
             device: metadata.dev(),
             inode: metadata.ino(),
             bytes: metadata.size(),
@@ -176,9 +176,9 @@ impl Dir {
     }
 
     /// Returns the stamp of a path below this folder, or `None` if `stat` fails.
-    pub(crate) fn stamp(&self, path: &str) -> Option<FileStamp> {
+    pub(crate) fn stamp(&self, path: &str) -> Option<EntryStamp> {
         let stat = fstatat(&self.handle, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-        Some(FileStamp::from_stat(&stat))
+        Some(EntryStamp::from_stat(&stat))
     }
 
     /// Lists the folder in order. Names that are not UTF-8 are skipped.
@@ -198,7 +198,7 @@ impl Dir {
     }
 }
 
-impl FileStamp {
+impl EntryStamp {
     pub(crate) fn bytes(self) -> u64 {
         self.bytes
     }
@@ -218,8 +218,8 @@ impl FileStamp {
         clippy::unnecessary_cast,
         reason = "the widths of these numbers differ between machines"
     )]
-    fn from_stat(stat: &FileStat) -> FileStamp {
-        FileStamp {
+    fn from_stat(stat: &FileStat) -> EntryStamp {
+        EntryStamp {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
             bytes: u64::try_from(stat.st_size).unwrap_or_default(),

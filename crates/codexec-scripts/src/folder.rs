@@ -11,7 +11,7 @@ use codexec_types::{Language, format_rfc3339};
 
 use crate::{
     ScriptError,
-    dir::{Dir, FileError, FileStamp},
+    dir::{Dir, EntryStamp, FileError},
     draft::MAX_CODE_BYTES,
     error::ScriptFileError,
     meta::{
@@ -64,15 +64,15 @@ pub(crate) struct LoadedScript {
 /// The stamps of a script's files when they were read.
 #[derive(Debug)]
 pub(crate) struct FileStamps {
-    metadata: (String, Option<FileStamp>),
-    code: (String, Option<FileStamp>),
+    metadata: (String, Option<EntryStamp>),
+    code: (String, Option<EntryStamp>),
 }
 
 impl FileStamps {
     /// Returns true if the files have not changed since.
     pub(crate) fn are_current(&self, root: &Dir) -> bool {
         [&self.metadata, &self.code].iter().all(|(path, stamp)| {
-            root.stamp(path) == *stamp && !stamp.is_some_and(FileStamp::is_recent)
+            root.stamp(path) == *stamp && !stamp.is_some_and(EntryStamp::is_recent)
         })
     }
 }
@@ -245,7 +245,7 @@ impl LoadedScript {
     pub(crate) fn bytes(&self) -> u64 {
         let files = |dir: &Dir| -> u64 {
             let names = Language::ALL.into_iter().map(file_name).chain([METADATA.to_owned()]);
-            names.filter_map(|name| dir.stamp(&name)).map(FileStamp::bytes).sum()
+            names.filter_map(|name| dir.stamp(&name)).map(EntryStamp::bytes).sum()
         };
         let versions = self.versions_dir().ok().flatten();
         let versions_bytes = versions.map_or(0, |versions| {
@@ -293,7 +293,7 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError>
 
 impl LoadedScript {
     /// Returns the metadata for code that differs from the saved code.
-    fn infer_next_meta(&self, sha256: String, stamp: FileStamp) -> ScriptMeta {
+    fn infer_next_meta(&self, sha256: String, stamp: EntryStamp) -> ScriptMeta {
         let version = self.meta.version.saturating_add(1);
         let interrupted_save = self.read_version(version).ok().flatten().filter(|script| {
             script.meta.sha256 == sha256 && script.meta.language == self.meta.language
@@ -320,7 +320,7 @@ impl LoadedScript {
 fn read_metadata(
     parent: &Dir,
     name: &str,
-) -> Result<Option<(Dir, MetadataFile, Option<FileStamp>)>, ScriptFileError> {
+) -> Result<Option<(Dir, MetadataFile, Option<EntryStamp>)>, ScriptFileError> {
     let Some(dir) = parent.enter(name).map_err(|err| ScriptFileError::Folder(err.to_string()))?
     else {
         return Ok(None);
@@ -342,7 +342,7 @@ fn read_metadata(
 fn read_code(
     dir: &Dir,
     named: Option<Language>,
-) -> Result<Option<(Language, String, FileStamp)>, ScriptFileError> {
+) -> Result<Option<(Language, String, EntryStamp)>, ScriptFileError> {
     for language in named.into_iter().chain(Language::ALL) {
         let file = file_name(language);
         match dir.read(&file, MAX_CODE_BYTES as u64) {

@@ -31,7 +31,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use self::direct::{KnownList, ListChanges};
+use self::direct::{KnownList, ListChangeDetector};
 use self::pending_call::{ParkedCalls, PendingCall};
 use crate::{App, ToolReply, Toolset, Toolsets, own};
 
@@ -252,7 +252,7 @@ impl ServerHandler for McpServer {
             return;
         }
         let (mut changes, disconnected) =
-            (ListChanges::new(&self.app, &self.known_list), self.disconnected.clone());
+            (ListChangeDetector::new(&self.app, &self.known_list), self.disconnected.clone());
         tokio::spawn(disconnected.run_until_cancelled_owned(async move {
             while changes.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
         }));
@@ -267,7 +267,7 @@ impl ServerHandler for McpServer {
 
     /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = ListChanges::new(&self.app, &self.known_list);
+        let mut changes = ListChangeDetector::new(&self.app, &self.known_list);
         loop {
             let needs_notification = tokio::select! {
                 needs_notification = changes.next() => needs_notification,

@@ -33,7 +33,7 @@ pub(crate) struct SearchIndex {
 }
 
 impl SearchIndex {
-    pub(crate) fn beside(database: &Path) -> SearchIndex {
+    pub(crate) fn next_to(database: &Path) -> SearchIndex {
         SearchIndex { path: path(database), conn: None }
     }
 

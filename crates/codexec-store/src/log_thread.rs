@@ -49,7 +49,7 @@ pub(crate) struct LogThread(Arc<(Mutex<PendingWork>, Condvar)>);
 
 #[derive(Debug, thiserror::Error)]
 #[error("the thread that writes log files has ended")]
-struct ThreadEnded;
+struct LogThreadEnded;
 
 impl LogThread {
     pub(crate) fn start(
@@ -60,7 +60,7 @@ impl LogThread {
     ) -> io::Result<LogThread> {
         let pending: Arc<(Mutex<PendingWork>, Condvar)> = Arc::default();
         let handle = LogThread(Arc::clone(&pending));
-        let index = SearchIndex::beside(&path);
+        let index = SearchIndex::next_to(&path);
         let writer = LogWriter { path, database, journal, pending_ends, index, reader: None };
         let thread = thread::Builder::new().name("codexec-journal".to_owned());
         thread.spawn(move || writer.run(&pending))?;
@@ -105,7 +105,7 @@ impl LogThread {
         let (sender, receiver) = oneshot::channel();
         enqueue(&mut self.pending(), sender);
         self.0.1.notify_one();
-        receiver.await.unwrap_or_else(|_| Err(Arc::new(ThreadEnded)))
+        receiver.await.unwrap_or_else(|_| Err(Arc::new(LogThreadEnded)))
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingWork> {

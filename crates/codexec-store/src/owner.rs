@@ -40,7 +40,7 @@ pub(crate) struct OwnerLock {
 }
 
 impl OwnerFolder {
-    pub(crate) fn beside(database: &Path) -> OwnerFolder {
+    pub(crate) fn next_to(database: &Path) -> OwnerFolder {
         OwnerFolder(database.with_file_name("owners"))
     }
 

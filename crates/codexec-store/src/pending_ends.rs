@@ -10,7 +10,7 @@ use std::{
 
 use rusqlite::{Connection, Result};
 
-use crate::{calls, database::Database, savepoint::run_atomically, write::FinishedExecution};
+use crate::{calls, database::Database, savepoint::run_atomically, write::ExecutionEndRow};
 
 /// The limit on the texts of all waiting ends. Beyond it, ends wait without their texts.
 const TEXT_BYTES: usize = 64 << 20;
@@ -18,7 +18,7 @@ const TEXT_BYTES: usize = 64 << 20;
 /// The end of an execution and of its tool calls.
 #[derive(Debug)]
 pub(crate) struct PendingEnd {
-    pub(crate) finished: FinishedExecution,
+    pub(crate) finished: ExecutionEndRow,
     pub(crate) calls: Vec<calls::FinishedCall>,
 }
 

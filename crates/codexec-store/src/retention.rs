@@ -97,7 +97,7 @@ impl LastPass {
             return Ok(RetentionReport { is_doubtful: true, ..RetentionReport::default() });
         }
         let home = path.parent().unwrap_or(Path::new(".")).to_owned();
-        let index = SearchIndex::beside(path);
+        let index = SearchIndex::next_to(path);
         let removed = RetentionReport::default();
         let mut pass = RetentionPass { reader, index, database, home, removed };
         pass.remove_expired(retention, now)?;

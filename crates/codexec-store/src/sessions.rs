@@ -21,7 +21,7 @@ const NAME_BYTES: usize = 1 << 10;
 pub(crate) const SERVER_RESTART: &str = "server_restart";
 
 /// The row of a new session; an owned [`SessionStart`].
-pub(crate) struct NewSession {
+pub(crate) struct SessionStartRow {
     id: SessionId,
     principal: String,
     language: &'static str,
@@ -41,9 +41,9 @@ pub(crate) struct PackageInstall {
     pub(crate) at: SystemTime,
 }
 
-impl NewSession {
-    pub(crate) fn new(start: &SessionStart<'_>) -> NewSession {
-        NewSession {
+impl SessionStartRow {
+    pub(crate) fn new(start: &SessionStart<'_>) -> SessionStartRow {
+        SessionStartRow {
             id: start.id.clone(),
             principal: start.principal.as_str().to_owned(),
             language: start.language.name(),

@@ -25,7 +25,7 @@ use crate::{
     savepoint::run_atomically,
     schema,
     search::{self, OwnRows},
-    write::{FinishedExecution, NewExecution},
+    write::{ExecutionEndRow, ExecutionStartRow},
     writer::{self, WriteJob},
 };
 
@@ -57,13 +57,13 @@ pub struct Store {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the database's thread has ended")]
-struct ThreadEnded;
+struct DatabaseThreadEnded;
 
 impl Store {
     /// Opens the database, or creates it with mode 0600. Its folder must exist.
     pub async fn open(path: &Path, durability: Durability) -> Result<Store, StoreError> {
         let path: Arc<Path> = path.into();
-        let owners = owner::OwnerFolder::beside(&path);
+        let owners = owner::OwnerFolder::next_to(&path);
         let open = {
             let path = Arc::clone(&path);
             move || schema::open(&path, durability)
@@ -107,7 +107,7 @@ impl Store {
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner, after) =
-            is_open.await.map_err(|_| StoreError::open(&path, ThreadEnded))??;
+            is_open.await.map_err(|_| StoreError::open(&path, DatabaseThreadEnded))??;
         let owner: Arc<str> = owner.into();
         let pending_ends = Arc::<PendingEnds>::default();
         let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
@@ -144,7 +144,7 @@ impl Store {
     /// Records the start of an execution, before any of it runs.
     pub async fn begin(&self, begin: ExecutionStart<'_>) -> Result<(), StoreError> {
         self.check_disk_space().await?;
-        let row = NewExecution::new(&begin);
+        let row = ExecutionStartRow::new(&begin);
         let row = match row.text_bytes() > INLINE_BYTES {
             // Masking a long text would block the event loop.
             true => tokio::task::spawn_blocking(move || row.mask())
@@ -189,7 +189,7 @@ impl Store {
         id: &ExecutionId,
         finish: ExecutionEnd<'_>,
     ) -> Result<(), StoreError> {
-        let finished = FinishedExecution::new(id, &finish);
+        let finished = ExecutionEndRow::new(id, &finish);
         let text_bytes = finish.output.text().len() + finish.value.map_or(0, str::len);
         let finished = match text_bytes > INLINE_BYTES {
             true => {
@@ -341,8 +341,8 @@ impl Store {
                 let _ = sender.send(result.and_then(|value| committed.map(|()| value)));
             })
         });
-        self.jobs.send(job).await.map_err(|_| -> Cause { Arc::new(ThreadEnded) })?;
-        receiver.await.unwrap_or_else(|_| Err(Arc::new(ThreadEnded)))
+        self.jobs.send(job).await.map_err(|_| -> Cause { Arc::new(DatabaseThreadEnded) })?;
+        receiver.await.unwrap_or_else(|_| Err(Arc::new(DatabaseThreadEnded)))
     }
 }
 

@@ -35,7 +35,7 @@ const CONTEXT_BYTES: usize = 256;
 
 /// The row of a new execution; an owned [`ExecutionStart`], which can be sent to the writer's
 /// thread.
-pub(crate) struct NewExecution {
+pub(crate) struct ExecutionStartRow {
     pub(crate) id: ExecutionId,
     language: &'static str,
     code: String,
@@ -55,7 +55,7 @@ pub(crate) struct NewExecution {
 
 /// The end of an execution; an owned [`ExecutionEnd`].
 #[derive(Clone, Debug)]
-pub(crate) struct FinishedExecution {
+pub(crate) struct ExecutionEndRow {
     pub(crate) id: ExecutionId,
     status: ExecutionStatus,
     error_code: Option<&'static str>,
@@ -75,13 +75,13 @@ pub(crate) struct FinishedExecution {
     images: u32,
 }
 
-impl NewExecution {
-    /// Makes the row, with its secrets; see [`NewExecution::mask`].
-    pub(crate) fn new(begin: &ExecutionStart<'_>) -> NewExecution {
+impl ExecutionStartRow {
+    /// Makes the row, with its secrets; see [`ExecutionStartRow::mask`].
+    pub(crate) fn new(begin: &ExecutionStart<'_>) -> ExecutionStartRow {
         let admitted = begin.admitted;
         let args = json(&admitted.args());
         let working_dir = admitted.working_dir();
-        NewExecution {
+        ExecutionStartRow {
             id: begin.id.clone(),
             language: admitted.language().name(),
             code: admitted.code().to_owned(),
@@ -104,7 +104,7 @@ impl NewExecution {
         self.code.len() + self.input.len() + args_bytes + self.allowed_tools.len()
     }
 
-    pub(crate) fn mask(mut self) -> NewExecution {
+    pub(crate) fn mask(mut self) -> ExecutionStartRow {
         for text in [&mut self.code, &mut self.input].into_iter().chain(self.args.as_mut()) {
             if let Cow::Owned(masked) = mask(text) {
                 *text = masked;
@@ -144,9 +144,9 @@ impl NewExecution {
     }
 }
 
-impl FinishedExecution {
-    /// Makes the row without output and value; see [`FinishedExecution::with_texts`].
-    pub(crate) fn new(id: &ExecutionId, finish: &ExecutionEnd<'_>) -> FinishedExecution {
+impl ExecutionEndRow {
+    /// Makes the row without output and value; see [`ExecutionEndRow::with_texts`].
+    pub(crate) fn new(id: &ExecutionId, finish: &ExecutionEnd<'_>) -> ExecutionEndRow {
         let (error_code, message, exit_code) = match finish.ending {
             RecordEnding::Outcome(Outcome::Threw(thrown)) => {
                 let message = truncate(&mask(&thrown.message), MESSAGE_BYTES);
@@ -159,7 +159,7 @@ impl FinishedExecution {
             RecordEnding::Failed { code } => (Some(code), None, None),
         };
         let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
-        FinishedExecution {
+        ExecutionEndRow {
             id: id.clone(),
             status: ExecutionStatus::of(finish.ending),
             error_code,
@@ -186,21 +186,17 @@ impl FinishedExecution {
     }
 
     /// Adds the output and the value, with secrets masked.
-    pub(crate) fn with_texts(
-        self,
-        written: &GuestOutput,
-        value: Option<&str>,
-    ) -> FinishedExecution {
+    pub(crate) fn with_texts(self, written: &GuestOutput, value: Option<&str>) -> ExecutionEndRow {
         let (output, errors) = mask_written(written);
         let errors = (!errors.is_empty()).then(|| json(&errors));
         let value = value.map(|value| mask(value).into_owned());
-        FinishedExecution { output, errors, value, ..self }
+        ExecutionEndRow { output, errors, value, ..self }
     }
 
     /// Returns a copy without output, value and changes.
-    pub(crate) fn without_texts(&self) -> FinishedExecution {
+    pub(crate) fn without_texts(&self) -> ExecutionEndRow {
         let (output, errors, value, changes) = (String::new(), None, None, None);
-        FinishedExecution { output, errors, value, changes, ..self.clone() }
+        ExecutionEndRow { output, errors, value, changes, ..self.clone() }
     }
 
     /// Updates the row. Returns false, and changes nothing, if the execution was not running.

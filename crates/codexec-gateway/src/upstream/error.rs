@@ -11,7 +11,7 @@ pub(super) const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 /// A failed start.
-pub(crate) struct StartFailure {
+pub(crate) struct FailedStart {
     pub(crate) error: UpstreamError,
     at: Instant,
     retry_after: Duration,
@@ -92,11 +92,11 @@ pub(super) fn round_up_seconds(left: Duration) -> u64 {
     (left.as_secs() + u64::from(left.subsec_nanos() > 0)).max(1)
 }
 
-impl StartFailure {
+impl FailedStart {
     /// `before` is the number of failed starts in a row before this one.
-    pub(super) fn new(error: UpstreamError, before: u32) -> StartFailure {
+    pub(super) fn new(error: UpstreamError, before: u32) -> FailedStart {
         let retry_after = FIRST_RETRY.saturating_mul(1 << before.min(5)).min(LONGEST_RETRY);
-        StartFailure { error, at: Instant::now(), retry_after }
+        FailedStart { error, at: Instant::now(), retry_after }
     }
 
     /// Returns true if it is time to retry.

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use codexec_types::{Cell, CellEnding, FromGuest, WorkerJob};
 
-use super::{GuestRun, JsGuest};
+use super::{EngineGuest, JsGuest};
 use crate::fault::take_ok;
 use crate::program::{NameScope, Program};
 use crate::wire::HostGone;
@@ -54,7 +54,7 @@ impl JsGuest {
     }
 }
 
-impl GuestRun<'_, '_> {
+impl EngineGuest<'_, '_> {
     /// Discards everything that an interrupted cell has started, so that it does not affect the
     /// next one. Pending jobs end quickly while the cell is interrupted.
     fn discard_cell(&self) {

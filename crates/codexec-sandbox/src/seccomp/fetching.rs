@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ArgumentPattern, CallVerdict, number, programs};
+use super::{ArgumentPattern, SyscallVerdict, number, programs};
 
 const UNIX: u32 = libc::AF_UNIX.unsigned_abs();
 const INTERNET: [u32; 2] = [libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
@@ -18,8 +18,8 @@ const SOCKETS: [ArgumentPattern; 2] =
 
 /// THREAT[PKG-1]: the calls of all programs, and TCP sockets. No other protocol, whichever this
 /// kernel supports.
-pub(super) fn list() -> BTreeMap<u32, CallVerdict> {
+pub(super) fn list() -> BTreeMap<u32, SyscallVerdict> {
     let mut list = programs::list();
-    list.insert(number(libc::SYS_socket), CallVerdict::IfMatches(&SOCKETS));
+    list.insert(number(libc::SYS_socket), SyscallVerdict::IfMatches(&SOCKETS));
     list
 }

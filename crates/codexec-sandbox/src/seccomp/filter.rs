@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use seccompiler::sock_filter;
 
-use super::{ArgumentPattern, ArgumentTest, CallVerdict};
+use super::{ArgumentPattern, ArgumentTest, SyscallVerdict};
 
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
@@ -32,7 +32,7 @@ pub(super) fn machine() -> Option<u32> {
     }
 }
 
-pub(super) fn compile(list: &BTreeMap<u32, CallVerdict>) -> Option<Vec<sock_filter>> {
+pub(super) fn compile(list: &BTreeMap<u32, SyscallVerdict>) -> Option<Vec<sock_filter>> {
     let mut program = vec![
         load(MACHINE),
         sock_filter { code: JUMP_IF_EQUAL, jt: 1, jf: 0, k: machine()? },
@@ -45,7 +45,7 @@ pub(super) fn compile(list: &BTreeMap<u32, CallVerdict>) -> Option<Vec<sock_filt
 
 /// Splits all call numbers into ranges with the same verdict, each with its first number. `None`
 /// means refused.
-fn to_ranges(list: &BTreeMap<u32, CallVerdict>) -> Vec<(u32, Option<CallVerdict>)> {
+fn to_ranges(list: &BTreeMap<u32, SyscallVerdict>) -> Vec<(u32, Option<SyscallVerdict>)> {
     let mut ranges = vec![(0, None)];
     for (&number, &verdict) in list {
         for range in [(number, Some(verdict)), (number + 1, None)] {
@@ -61,7 +61,7 @@ fn to_ranges(list: &BTreeMap<u32, CallVerdict>) -> Vec<(u32, Option<CallVerdict>
 }
 
 /// Compiles a binary search.
-fn compile_search(ranges: &[(u32, Option<CallVerdict>)]) -> Vec<sock_filter> {
+fn compile_search(ranges: &[(u32, Option<SyscallVerdict>)]) -> Vec<sock_filter> {
     let (lower, upper) = match ranges {
         [] => return refuse(libc::EPERM),
         [(_, verdict)] => return compile_verdict(*verdict),
@@ -79,12 +79,12 @@ fn compile_search(ranges: &[(u32, Option<CallVerdict>)]) -> Vec<sock_filter> {
     program
 }
 
-fn compile_verdict(verdict: Option<CallVerdict>) -> Vec<sock_filter> {
+fn compile_verdict(verdict: Option<SyscallVerdict>) -> Vec<sock_filter> {
     match verdict {
         None => refuse(libc::EPERM),
-        Some(CallVerdict::Allowed) => vec![end(ALLOW)],
-        Some(CallVerdict::Unknown) => refuse(libc::ENOSYS),
-        Some(CallVerdict::If { argument, test }) => {
+        Some(SyscallVerdict::Allowed) => vec![end(ALLOW)],
+        Some(SyscallVerdict::Unknown) => refuse(libc::ENOSYS),
+        Some(SyscallVerdict::If { argument, test }) => {
             let mut program = vec![load(ARGUMENTS + 8 * u32::from(argument))];
             let jump = |code, k, jt, jf| sock_filter { code, jt, jf, k };
             match test {
@@ -103,7 +103,7 @@ fn compile_verdict(verdict: Option<CallVerdict>) -> Vec<sock_filter> {
             program.push(end(ALLOW));
             program
         }
-        Some(CallVerdict::IfMatches(patterns)) => {
+        Some(SyscallVerdict::IfMatches(patterns)) => {
             let compiled = patterns.iter().flat_map(|pattern| compile_pattern(pattern));
             let mut program: Vec<sock_filter> = compiled.collect();
             program.extend(refuse(libc::EPERM));

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ArgumentTest, CallVerdict, allow_all, number};
+use super::{ArgumentTest, SyscallVerdict, allow_all, number};
 
 /// The calls of an interpreter without files, processes and network: memory, time, randomness, and
 /// its one open socket.
@@ -39,7 +39,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_poll,
 ];
 
-pub(super) fn list() -> BTreeMap<u32, CallVerdict> {
+pub(super) fn list() -> BTreeMap<u32, SyscallVerdict> {
     let mut list = allow_all(ALLOWED);
     // No executable memory.
     let no_exec = ArgumentTest::HasNoBit(libc::PROT_EXEC.unsigned_abs());
@@ -50,7 +50,7 @@ pub(super) fn list() -> BTreeMap<u32, CallVerdict> {
         (libc::SYS_mprotect, 2, no_exec),
         (libc::SYS_ioctl, 1, non_blocking),
     ] {
-        list.insert(number(call), CallVerdict::If { argument, test });
+        list.insert(number(call), SyscallVerdict::If { argument, test });
     }
     list
 }

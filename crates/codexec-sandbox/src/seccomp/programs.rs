@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{ArgumentTest, CallVerdict, allow_all, number};
+use super::{ArgumentTest, SyscallVerdict, allow_all, number};
 
 /// The calls of ordinary programs: files, memory, threads, processes, signals, pipes, and sockets
 /// that stay inside the sandbox.
@@ -285,12 +285,13 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 /// THREAT[ESC-6]: a guest cannot inject input into a terminal, should it ever have one.
 const TYPING: &[u32] = &[0x5412, 0x541c];
 
-pub(super) fn list() -> BTreeMap<u32, CallVerdict> {
+pub(super) fn list() -> BTreeMap<u32, SyscallVerdict> {
     let mut list = allow_all(ALLOWED);
     list.extend(allow_all(OLD));
-    list.extend(UNKNOWN.iter().map(|call| (number(*call), CallVerdict::Unknown)));
+    list.extend(UNKNOWN.iter().map(|call| (number(*call), SyscallVerdict::Unknown)));
     for (call, argument) in MODES {
-        let verdict = CallVerdict::If { argument: *argument, test: ArgumentTest::HasNoBit(SET_ID) };
+        let verdict =
+            SyscallVerdict::If { argument: *argument, test: ArgumentTest::HasNoBit(SET_ID) };
         list.insert(number(*call), verdict);
     }
     // Only Unix sockets: a network namespace does not confine all other families.
@@ -303,7 +304,7 @@ pub(super) fn list() -> BTreeMap<u32, CallVerdict> {
         (libc::SYS_fcntl, 1, ArgumentTest::NoneOf(WATCHING)),
         (libc::SYS_prctl, 0, ArgumentTest::NoneOf(&[PR_SET_MM])),
     ] {
-        list.insert(number(call), CallVerdict::If { argument, test });
+        list.insert(number(call), SyscallVerdict::If { argument, test });
     }
     list
 }

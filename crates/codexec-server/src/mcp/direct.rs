@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::changes::{KnownList, ListChanges};
+pub(super) use self::changes::{KnownList, ListChangeDetector};
 use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
 use super::raw_result::is_modern;
 use super::tool_result;

@@ -29,12 +29,12 @@ pub struct OpenSession {
     queue: Arc<Semaphore>,
     /// Tells the idle watcher to release the worker.
     requested: Notify,
-    state: Mutex<SessionState>,
+    state: Mutex<SessionActivity>,
     closing: CancellationToken,
     _permit: SessionPermit,
 }
 
-struct SessionState {
+struct SessionActivity {
     last_used: (Instant, SystemTime),
     executions: u32,
     memory_bytes: u64,
@@ -81,7 +81,7 @@ impl OpenSession {
             folder,
             opener,
             begun: now.0,
-            state: Mutex::new(SessionState {
+            state: Mutex::new(SessionActivity {
                 last_used: now,
                 executions: 0,
                 memory_bytes: run.memory_bytes(),

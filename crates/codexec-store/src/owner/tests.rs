@@ -23,7 +23,7 @@ fn a_killed_owner_is_dead_even_while_a_child_holds_its_files() {
         .unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap() == "child is ready"));
-    let folder = OwnerFolder::beside(&home.path().join("codexec.db"));
+    let folder = OwnerFolder::next_to(&home.path().join("codexec.db"));
     let id = format!("{BITS:032x}");
     assert!(folder.is_alive(&id));
     folder.remove_dead();
@@ -39,7 +39,7 @@ fn a_killed_owner_is_dead_even_while_a_child_holds_its_files() {
 #[test]
 fn own_ids_are_alive_until_they_are_dropped() {
     let home = tempfile::tempdir().unwrap();
-    let folder = OwnerFolder::beside(&home.path().join("codexec.db"));
+    let folder = OwnerFolder::next_to(&home.path().join("codexec.db"));
     drop(folder.lock_opening().unwrap());
     let owner = folder.claim(BITS + 1).unwrap();
     assert!(folder.is_alive(&owner.id));
@@ -54,7 +54,7 @@ fn own_ids_are_alive_until_they_are_dropped() {
 #[test]
 fn child_claims_and_waits_to_be_killed() {
     let Some(path) = std::env::var_os(CHILD) else { return };
-    let folder = OwnerFolder::beside(Path::new(&path));
+    let folder = OwnerFolder::next_to(Path::new(&path));
     drop(folder.lock_opening().unwrap());
     let owner = folder.claim(BITS).unwrap();
     // Any child has all files of its parent until exec; this one keeps one open.

@@ -7,7 +7,7 @@ use super::Store;
 use crate::{
     SessionStart, StoreError,
     execution::SessionRecord,
-    sessions::{self, NewSession, PackageInstall},
+    sessions::{self, PackageInstall, SessionStartRow},
 };
 
 /// The limit of [`Store::list_sessions`].
@@ -15,7 +15,7 @@ const SESSIONS_MAX: u32 = 1_000;
 
 impl Store {
     pub async fn begin_session(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
-        let session = NewSession::new(start);
+        let session = SessionStartRow::new(start);
         let owner = Arc::clone(&self.owner);
         let written = self.write(0, move |conn| session.insert(conn, &owner)).await;
         self.log_thread.add_entry();

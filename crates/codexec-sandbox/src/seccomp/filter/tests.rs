@@ -41,9 +41,9 @@ fn every_call_gets_the_verdict_of_its_list() {
             let judge = |argument| run_filter(&program, here, number, &[argument]);
             match list.get(&number) {
                 None => assert_eq!(judge((0, 0)), refused, "{number}"),
-                Some(CallVerdict::Allowed) => assert_eq!(judge((0, 0)), ALLOW, "{number}"),
-                Some(CallVerdict::Unknown) => assert_eq!(judge((0, 0)), unknown, "{number}"),
-                Some(CallVerdict::If { argument, test }) => {
+                Some(SyscallVerdict::Allowed) => assert_eq!(judge((0, 0)), ALLOW, "{number}"),
+                Some(SyscallVerdict::Unknown) => assert_eq!(judge((0, 0)), unknown, "{number}"),
+                Some(SyscallVerdict::If { argument, test }) => {
                     let (good, bad): (Vec<u32>, Vec<u32>) = match test {
                         ArgumentTest::Equals(value) => (vec![*value], vec![value + 1, 0, u32::MAX]),
                         ArgumentTest::NoneOf(values) => (vec![0, 1], values.to_vec()),
@@ -60,7 +60,7 @@ fn every_call_gets_the_verdict_of_its_list() {
                     }
                 }
                 // Tested below.
-                Some(CallVerdict::IfMatches(_)) => {
+                Some(SyscallVerdict::IfMatches(_)) => {
                     assert_eq!(i64::from(number), libc::SYS_socket);
                 }
             }

@@ -36,15 +36,15 @@ impl KnownList {
 }
 
 /// Detects list changes for one client.
-pub(in crate::mcp) struct ListChanges {
+pub(in crate::mcp) struct ListChangeDetector {
     app: Arc<App>,
     known_list: KnownList,
     changes: watch::Receiver<u64>,
 }
 
-impl ListChanges {
-    pub(in crate::mcp) fn new(app: &Arc<App>, known_list: &KnownList) -> ListChanges {
-        ListChanges {
+impl ListChangeDetector {
+    pub(in crate::mcp) fn new(app: &Arc<App>, known_list: &KnownList) -> ListChangeDetector {
+        ListChangeDetector {
             app: Arc::clone(app),
             known_list: known_list.clone(),
             changes: app.gateway.subscribe_changes(),

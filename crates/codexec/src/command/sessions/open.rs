@@ -24,7 +24,7 @@ struct InteractiveSession {
 
 /// The state of the session after a cell.
 #[derive(PartialEq)]
-enum SessionState {
+enum AfterCell {
     Open,
     Ended,
 }
@@ -77,7 +77,7 @@ impl InteractiveSession {
             };
             let Some(line) = line else { break };
             if let Some(cell) = cells.push(&line)
-                && self.send(cell).await? == SessionState::Ended
+                && self.send(cell).await? == AfterCell::Ended
             {
                 return Ok(());
             }
@@ -88,7 +88,7 @@ impl InteractiveSession {
         Ok(())
     }
 
-    async fn send(&mut self, code: String) -> anyhow::Result<SessionState> {
+    async fn send(&mut self, code: String) -> anyhow::Result<AfterCell> {
         let args_json =
             json!({"session_id": self.session, "code": code, "timeout_ms": self.timeout_ms});
         let owned = match self.own.call("send_to_session", args_json).await {
@@ -98,9 +98,9 @@ impl InteractiveSession {
                 writeln!(std::io::stderr(), "{message}")?;
                 // Another cell may succeed, unless the session itself has ended.
                 return Ok(if code.starts_with("SESSION_") {
-                    SessionState::Ended
+                    AfterCell::Ended
                 } else {
-                    SessionState::Open
+                    AfterCell::Open
                 });
             }
         };
@@ -109,9 +109,9 @@ impl InteractiveSession {
         match owned.value.get("session_ended").and_then(Value::as_str) {
             Some(reason) => {
                 writeln!(std::io::stderr(), "the session has ended: {reason}")?;
-                Ok(SessionState::Ended)
+                Ok(AfterCell::Ended)
             }
-            None => Ok(SessionState::Open),
+            None => Ok(AfterCell::Open),
         }
     }
 
