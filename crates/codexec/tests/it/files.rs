@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, Said};
+use crate::support::{Client, ToolText};
 
 /// A project of the user's, and a server that may work in it.
 struct Project {
@@ -39,12 +39,12 @@ impl Project {
         fs::write(path, text).expect("written");
     }
 
-    fn bash(&mut self, code: &str) -> Said {
+    fn bash(&mut self, code: &str) -> ToolText {
         let dir = self.path("");
         self.bash_in(&dir, code)
     }
 
-    fn bash_in(&mut self, dir: &Path, code: &str) -> Said {
+    fn bash_in(&mut self, dir: &Path, code: &str) -> ToolText {
         let arguments = json!({"language": "bash", "code": code, "working_dir": dir});
         self.client.call("execute_code", &arguments)
     }

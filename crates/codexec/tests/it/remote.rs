@@ -84,7 +84,7 @@ fn login(home: &Path) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+fn printed_text(output: &Output) -> String {
     let (out, err) = (&output.stdout, &output.stderr);
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
@@ -109,7 +109,7 @@ fn rem_5_no_address_starts_a_program() {
         let home = home(&server.entry());
         let output = login(home.path()).output().expect("codexec runs");
         assert!(!output.status.success(), "{address}");
-        let said = said(&output);
+        let said = printed_text(&output);
         assert!(said.contains("its authorization endpoint is not an address"), "{said}");
         assert!(!home.path().join("bin/xdg-open.opened").exists(), "{address}");
         assert_eq!(std::fs::read_dir(out.path()).expect("there").count(), 0, "{address}");
@@ -133,8 +133,8 @@ fn a_login_is_there_for_whoever_comes_next() {
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(!page.contains("the-code"), "{page}");
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("logged in to fake"), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed_text(&output));
+    assert!(printed_text(&output).contains("logged in to fake"), "{}", printed_text(&output));
 
     let token = home.path().join("state/tokens/fake.json");
     let mode = std::fs::metadata(&token).expect("kept").permissions().mode() & 0o777;
@@ -144,7 +144,7 @@ fn a_login_is_there_for_whoever_comes_next() {
         .args(["exec", "--mcp-config", "servers.json", code])
         .output()
         .expect("codexec runs");
-    assert!(said(&output).contains("Bearer token-1"), "{}", said(&output));
+    assert!(printed_text(&output).contains("Bearer token-1"), "{}", printed_text(&output));
 }
 
 /// UP-034: what a client shows us is not shown to anybody else.

@@ -101,7 +101,7 @@ fn fil_2_what_the_users_files_make_special_is_held_back() {
     let upper_home = tempfile::tempdir().unwrap();
     let upper = DirTree::new(OwnedFd::from(fs::File::open(upper_home.path()).unwrap()));
     let rules = HeldBackRules::new(&target, &[]);
-    let mut is_held = |path: &str| {
+    let is_held = |path: &str| {
         let at = upper_home.path().join(path);
         fs::create_dir_all(at.parent().unwrap()).unwrap();
         fs::write(&at, "").unwrap();

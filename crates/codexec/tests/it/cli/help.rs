@@ -1,8 +1,8 @@
-use super::Desk;
+use super::CliHome;
 
 #[test]
 fn help_of_codexec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["--help"]).stdout, @r#"
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["--help"]).stdout, @r#"
     Run agents' code in strong sandboxes, with every MCP tool at hand.
 
     Without a command, codexec serves MCP on standard input and output.
@@ -44,7 +44,7 @@ fn help_of_codexec() {
 
 #[test]
 fn help_of_exec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["exec", "--help"]).stdout, @r#"
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["exec", "--help"]).stdout, @r#"
     Run code and print its result
 
     Usage: codexec exec [OPTIONS] [CODE] [-- <ARGS>...]
@@ -78,7 +78,7 @@ fn help_of_exec() {
 
 #[test]
 fn help_of_tools() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["tools", "--help"]).stdout, @r#"
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["tools", "--help"]).stdout, @r#"
     List and search the tools that code can call
 
     Usage: codexec tools [OPTIONS] <COMMAND>

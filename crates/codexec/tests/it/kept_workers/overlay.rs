@@ -29,7 +29,7 @@ impl Project {
         Project { path, _at: at }
     }
 
-    fn found(&self) -> ResolvedDir {
+    fn resolve(&self) -> ResolvedDir {
         let found = fs::metadata(&self.path).expect("there");
         let (path, device, inode) = (self.path.clone(), found.dev(), found.ino());
         ResolvedDir { path, device, inode, uid: found.uid(), gid: found.gid() }
@@ -42,13 +42,14 @@ impl Project {
     }
 
     async fn session(&self, workers: &Workers, language: Language) -> Session {
-        let opening = AdmissionRequest { working_dir: Some(self.found()), ..request(language, "") };
+        let opening =
+            AdmissionRequest { working_dir: Some(self.resolve()), ..request(language, "") };
         Session::with(workers, &self.policy(true), opening).await
     }
 
     /// As the server does it after a cell whose changes it has taken over.
     async fn renew(&self, session: &mut Session, generation: u32) {
-        let ResolvedDir { path, device, inode, uid, gid } = self.found();
+        let ResolvedDir { path, device, inode, uid, gid } = self.resolve();
         let owner = codexec_sandbox::is_root().then_some((uid, gid));
         let mounter = Mounter::start(&codexec(), "mounter").expect("a mounter");
         let lower = mounter.mount(&MountRequest { path, device, inode, owner }).expect("a mount");

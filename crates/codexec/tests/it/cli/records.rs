@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Desk, Ran, fine, refused};
+use super::{CliHome, Ran, fine, refused};
 
-fn said(ran: &Ran) -> Value {
+fn parse_stdout(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("not JSON: {ran:?}"))
 }
 
@@ -15,14 +15,15 @@ fn words(text: &str) -> Vec<&str> {
 
 #[test]
 fn a_script_from_its_file_to_its_end() {
-    let desk = Desk::new(&[("count.py", "import sys\nprint(input, sys.argv[1:])\nlen(sys.argv)")]);
+    let desk =
+        CliHome::new(&[("count.py", "import sys\nprint(input, sys.argv[1:])\nlen(sys.argv)")]);
     let save = ["scripts", "save", "count", "-f", "count.py", "-d", "Counts pears", "-t", "fruit"];
     assert_eq!(desk.run(&save), fine("version 1 in HOME/state/scripts/count/script.py"));
     let run = ["scripts", "run", "count", "--input", "{\"a\": 1}", "--", "x", "--y"];
     assert_eq!(desk.run(&run), fine("{'a': 1} ['x', '--y']\n3"));
     let exec = ["exec", "--script", "count", "--", "x"];
     assert_eq!(desk.run(&exec), fine("None ['x']\n[result]\n2"));
-    let ran = said(&desk.run(&["scripts", "run", "count", "--json"]));
+    let ran = parse_stdout(&desk.run(&["scripts", "run", "count", "--json"]));
     assert_eq!((&ran["success"], &ran["result"]), (&true.into(), &1.into()), "{ran}");
     assert_eq!(words(&desk.run(&["scripts", "list"]).stdout), ["NAME", "count"]);
     assert_eq!(words(&desk.run(&["scripts", "search", "pears"]).stdout), ["NAME", "count"]);
@@ -47,7 +48,7 @@ fn a_script_from_its_file_to_its_end() {
 
 #[test]
 fn mistakes_are_told_in_words_of_options() {
-    let desk = Desk::new(&[("a.txt", "1"), ("a.py", "1")]);
+    let desk = CliHome::new(&[("a.txt", "1"), ("a.py", "1")]);
     for (args, sentence) in [
         (
             &["logs", "--limit", "0"][..],
@@ -75,14 +76,14 @@ fn mistakes_are_told_in_words_of_options() {
     let name = desk.run(&["scripts", "save", "../x", "-f", "a.py"]);
     assert_eq!(name.code, Some(2));
     assert!(name.stderr.contains("cannot be the name of a script"), "{}", name.stderr);
-    // Said by the parser of the command line.
+    // Reported by the parser of the command line.
     assert_eq!(desk.run(&["exec", "--script", "x", "1"]).code, Some(2));
     assert_eq!(desk.run(&["scripts", "search"]).code, Some(2));
 }
 
 #[test]
 fn what_ran_is_found_and_shown() {
-    let desk = Desk::new(&[]);
+    let desk = CliHome::new(&[]);
     assert_eq!(desk.run(&["exec", "console.log('pears \\u001b[2J'); 1"]).code, Some(0));
     assert_eq!(desk.run(&["exec", "-l", "py", "1/0"]).code, Some(1));
     let all = desk.run(&["logs"]);
@@ -93,19 +94,19 @@ fn what_ran_is_found_and_shown() {
     assert_eq!(page.stderr, "1 to 1 of 2; more with --offset 1\n");
     let none = desk.run(&["logs", "apples"]);
     assert_eq!((none.code, none.stderr.as_str()), (Some(1), "no execution matches\n"));
-    let found = said(&desk.run(&["logs", "pears", "--json"]));
+    let found = parse_stdout(&desk.run(&["logs", "pears", "--json"]));
     assert_eq!(found["total_count"], 1, "{found}");
     let id = found["results"][0]["execution_id"].as_str().expect("an id").to_owned();
     let whole = desk.run(&["logs", "show", &id]);
     assert!(whole.stdout.contains("[stdout]\npears \\u{1b}[2J\n"), "{}", whole.stdout);
     assert!(!whole.stdout.contains('\u{1b}'), "a terminal would obey it");
-    assert_eq!(said(&desk.run(&["logs", "show", &id, "--json"]))["status"], "success");
+    assert_eq!(parse_stdout(&desk.run(&["logs", "show", &id, "--json"]))["status"], "success");
     assert_eq!(desk.run(&["logs", "show", "exec_nope"]).code, Some(1));
 }
 
 #[test]
 fn a_session_is_worked_in_cell_by_cell() {
-    let desk = Desk::new(&[]);
+    let desk = CliHome::new(&[]);
     let cells =
         "x = 1\n\ndef f():\n    return x + 1\n\n    # the same cell\n\nf()\n\n1/0\n\nprint('on')\n";
     let ran = desk.run_with(&["sessions", "open", "-l", "python"], cells);
@@ -124,7 +125,7 @@ fn a_session_is_worked_in_cell_by_cell() {
     let ended = desk.run_with(&["sessions", "open", "-l", "python"], end);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(ended.stderr.contains("the session has ended: process_exit"), "{}", ended.stderr);
-    let list = said(&desk.run(&["sessions", "list", "--json"]));
+    let list = parse_stdout(&desk.run(&["sessions", "list", "--json"]));
     let sessions = list["sessions"].as_array().expect("a list");
     let reasons: Vec<&Value> = sessions.iter().map(|one| &one["reason"]).collect();
     assert_eq!(reasons, ["process_exit", "manual", "manual", "manual", "manual"]);
@@ -133,7 +134,7 @@ fn a_session_is_worked_in_cell_by_cell() {
 
 #[test]
 fn packages_that_are_none_are_refused() {
-    let desk = Desk::new(&[]);
+    let desk = CliHome::new(&[]);
     let none = desk.run(&["packages", "list"]);
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""), "{none:?}");
     let bad = desk.run(&["packages", "install", "--", "../x"]);
