@@ -92,30 +92,30 @@ impl App {
         if !self.seeds.proxy.is_enabled {
             return Err(CodeRefusal::disabled());
         }
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let CodeExecutionArguments { source, language, input, asked } =
             CodeExecutionArguments::read(args, &self.seeds.proxy, &policy)?;
-        let mut wanted =
+        let mut request =
             ExecutionRequest::new(language.unwrap_or(Language::JavaScript), String::new());
-        (wanted.input, wanted.asked) = (input, asked);
+        (request.input, request.asked) = (input, asked);
         match source {
-            CodeSource::Code(code) => wanted.code = code,
+            CodeSource::Code(code) => request.code = code,
             CodeSource::Script(name) => match self.read_script_file(&name).await? {
                 Some(stored) => {
                     check_language(&name, stored.language, language)?;
-                    (wanted.language, wanted.code) = (stored.language, stored.code);
+                    (request.language, request.code) = (stored.language, stored.code);
                 }
-                None => return self.run_from_library(&name, language, wanted, client).await,
+                None => return self.run_from_library(&name, language, request, client).await,
             },
         }
-        Ok(self.execute(wanted, client).await?)
+        Ok(self.execute(request, client).await?)
     }
 
     async fn run_from_library(
         &self,
         name: &str,
         asked: Option<Language>,
-        wanted: ExecutionRequest,
+        request: ExecutionRequest,
         client: &Client,
     ) -> Result<FinishedExecution, CodeRefusal> {
         match self.scripts.get(name, None).await {
@@ -125,7 +125,7 @@ impl App {
             }
             Err(error) => return Err(CodeRefusal::script(&error)),
         }
-        Ok(self.run_saved(name, None, wanted, client).await?)
+        Ok(self.run_saved(name, None, request, client).await?)
     }
 
     /// Reads the file anew for each run, so that edits take effect at once.

@@ -28,7 +28,7 @@ use crate::{
 
 /// The parts of the server. One per process.
 pub struct App {
-    pub in_force: LiveSettings,
+    pub live_settings: LiveSettings,
     pub workers: Workers,
     pub gateway: Gateway,
     pub records: Arc<Records>,
@@ -111,7 +111,7 @@ impl App {
         let records = Arc::new(records);
         let sessions = OpenSessions::new(sessions, Arc::clone(&records));
         App {
-            in_force: LiveSettings::new(policy),
+            live_settings: LiveSettings::new(policy),
             packages: Packages::new(&workers),
             workers,
             gateway,
@@ -162,22 +162,22 @@ impl App {
 
     /// Runs code and records the execution. Call it in its own task: a client that disconnects
     /// cancels by token, never by drop, so that every execution that was begun is also finished.
-    #[tracing::instrument(skip_all, fields(language = %wanted.language))]
+    #[tracing::instrument(skip_all, fields(language = %request.language))]
     pub async fn execute(
         &self,
-        mut wanted: ExecutionRequest,
+        mut request: ExecutionRequest,
         client: &Client,
     ) -> Result<FinishedExecution, ExecuteError> {
         let _counted = self.executions.token();
         // First of all, so that a busy server refuses at once.
-        let place = match &wanted.session {
+        let ticket = match &request.session {
             Some(_) => None,
             None => Some(self.workers.take_ticket()?),
         };
-        let discovery = wanted.discovery.take().or_else(|| discovery::outer_discovery(client));
-        let (session, script) = (wanted.session.take(), wanted.script.take());
-        let replayed = wanted.replayed.take();
-        let admitted = self.admit(wanted, discovery.as_deref(), client).await?;
+        let discovery = request.discovery.take().or_else(|| discovery::outer_discovery(client));
+        let (session, script) = (request.session.take(), request.script.take());
+        let replayed = request.replayed.take();
+        let admitted = self.admit(request, discovery.as_deref(), client).await?;
         // A session runs one execution at a time; waiting for it does not count as running time.
         let lease = match &session {
             Some(session) => Some(lease_session(session, client).await?),
@@ -206,9 +206,9 @@ impl App {
         let shared = (discovery, Arc::clone(&packages));
         let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
         let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
-        let driven = match self.start(&admitted, (lease, place), &nested).await {
+        let driven = match self.start(&admitted, (lease, ticket), &nested).await {
             Ok(Some(mut guest)) => {
-                packages.set_furnisher(guest.furnisher());
+                packages.set_package_mounter(guest.package_mounter());
                 Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
             }
             Ok(None) => Ok(Outcome::Cancelled),
@@ -243,14 +243,14 @@ impl App {
     /// Checks a request against the policy.
     async fn admit(
         &self,
-        mut wanted: ExecutionRequest,
+        mut request: ExecutionRequest,
         discovery: Option<&DiscoveryRules>,
         client: &Client,
     ) -> Result<Admitted, ExecuteError> {
-        let policy = wanted.policy(self.in_force.policy());
-        let sees_all = wanted.sees_all;
-        let request = wanted.resolve(&policy.files).await?;
-        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
+        let policy = request.policy(self.live_settings.policy());
+        let sees_all = request.sees_all;
+        let resolved = request.resolve(&policy.files).await?;
+        let mut admitted = policy.admit(resolved, &self.gateway.server_names())?;
         if sees_all {
             admitted = admitted.with_visible_tools(policy.tools.clone());
         }
@@ -261,7 +261,7 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        (lease, place): (Option<SessionLease>, Option<QueueTicket>),
+        (lease, ticket): (Option<SessionLease>, Option<QueueTicket>),
         nested: &Client,
     ) -> Result<Option<GuestRun>, ExecuteError> {
         match lease {
@@ -275,8 +275,8 @@ impl App {
                 let discovery = discovery::outer_discovery(nested);
                 let visible = discovery.as_ref().map_or(admitted.tools(), |rules| &rules.visible);
                 let servers = self.visible_servers(visible);
-                let place = place.map_or_else(|| self.workers.take_ticket(), Ok)?;
-                let starting = self.workers.start_with_ticket(place, admitted, servers);
+                let ticket = ticket.map_or_else(|| self.workers.take_ticket(), Ok)?;
+                let starting = self.workers.start_with_ticket(ticket, admitted, servers);
                 let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }
@@ -422,7 +422,7 @@ impl GuestRun {
     }
 
     /// Returns access to the guest's files, for packages. A session has packages of its own.
-    fn furnisher(&mut self) -> Option<PackageMounter> {
+    fn package_mounter(&mut self) -> Option<PackageMounter> {
         match self {
             GuestRun::NewWorker(run) => run.package_mounter(),
             GuestRun::Session(_) => None,

@@ -20,7 +20,7 @@ const STALE_AGE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 pub(crate) struct ExecutionPackages {
     pub(crate) language: Language,
     folder: PathBuf,
-    furnisher: OnceLock<PackageMounter>,
+    package_mounter: OnceLock<PackageMounter>,
     is_created: AtomicBool,
     is_visible: OnceCell<()>,
 }
@@ -30,17 +30,17 @@ impl ExecutionPackages {
         ExecutionPackages {
             language,
             folder,
-            furnisher: OnceLock::new(),
+            package_mounter: OnceLock::new(),
             is_created: AtomicBool::new(false),
             is_visible: OnceCell::new(),
         }
     }
 
     /// Sets the access to the guest's files, once it runs.
-    pub(crate) fn set_furnisher(&self, furnisher: Option<PackageMounter>) {
-        if let Some(furnisher) = furnisher {
+    pub(crate) fn set_package_mounter(&self, package_mounter: Option<PackageMounter>) {
+        if let Some(package_mounter) = package_mounter {
             // There is one guest, so this is set once.
-            let _ = self.furnisher.set(furnisher);
+            let _ = self.package_mounter.set(package_mounter);
         }
     }
 
@@ -56,7 +56,7 @@ impl ExecutionPackages {
     }
 
     async fn create(&self) -> Result<(), ExecError> {
-        let Some(furnisher) = self.furnisher.get() else {
+        let Some(package_mounter) = self.package_mounter.get() else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
         self.is_created.store(true, Ordering::Release);
@@ -66,7 +66,7 @@ impl ExecutionPackages {
             Packages::create_session_folder(&folder)
         };
         let made = tokio::task::spawn_blocking(make).await.map_err(io::Error::other)??;
-        furnisher.mount_packages(made).await
+        package_mounter.mount_packages(made).await
     }
 
     /// Removes the folder, if it was created.

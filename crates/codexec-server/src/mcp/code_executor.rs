@@ -61,10 +61,10 @@ async fn execute(
     arguments: Map<String, Value>,
     client: &Client,
 ) -> Result<CallToolResult, ExecutorRefusal> {
-    let ExecutorRequest { wanted, allowed_tools } =
+    let ExecutorRequest { request, allowed_tools } =
         ExecutorRequest::read(app, language, arguments).await?;
-    let about = audit::CodeInfo::of(&wanted, allowed_tools);
-    let execution = app.execute(wanted, client).await?;
+    let about = audit::CodeInfo::of(&request, allowed_tools);
+    let execution = app.execute(request, client).await?;
     let calls = CallSummaries::of(app, &execution).await;
     audit::log_execution(app, &about, &execution, &calls, client).await;
     Ok(result::result(&execution, &calls, app.budget))

@@ -35,7 +35,7 @@ pub(super) async fn list(
     known_list: &KnownList,
     context: &RequestContext<RoleServer>,
 ) -> Result<Value, ErrorData> {
-    let tools = app.gateway.list_direct_tools(&app.in_force.policy().tools).await;
+    let tools = app.gateway.list_direct_tools(&app.live_settings.policy().tools).await;
     known_list.set(hash_tools(&tools));
     let tools: Vec<Value> =
         first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
@@ -103,7 +103,7 @@ pub(super) fn begin_with(
     let running = tokio::spawn(async move {
         let gateway = app.gateway.on_behalf_of(caller);
         let arguments = Json::from_value(&Value::Object(arguments));
-        let policy = app.in_force.policy();
+        let policy = app.live_settings.policy();
         let called = gateway.call_direct_tool(&name, &arguments, &policy.tools);
         tokio::select! {
             called = called => to_outcome(&name, called),

@@ -42,13 +42,13 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         "store": store,
         "servers": servers,
     });
-    let problems = app.in_force.problems();
+    let problems = app.live_settings.problems();
     if !problems.is_empty()
         && let Some(health) = health.as_object_mut()
     {
         health.insert("problems".to_owned(), json!(problems));
     }
-    let waiting = app.in_force.pending_servers();
+    let waiting = app.live_settings.pending_servers();
     if !waiting.is_empty()
         && let Some(health) = health.as_object_mut()
     {

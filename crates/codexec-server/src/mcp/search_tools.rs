@@ -12,10 +12,10 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply 
         Ok(query) => query,
         Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
-    match app.gateway.search(&query, &app.in_force.policy().tools).await {
+    match app.gateway.search(&query, &app.live_settings.policy().tools).await {
         Ok(found) => {
             let mut text = format_result(&found, TextBudget::DEFAULT);
-            if let Some(note) = app.in_force.waiting_note() {
+            if let Some(note) = app.live_settings.waiting_note() {
                 text.push_str(&format!("\n[{note}]"));
             }
             ToolReply::success(text)

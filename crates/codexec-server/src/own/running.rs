@@ -18,19 +18,19 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let code = fields.text("code")?;
         let script = fields.text("script")?;
         let version = read_version(&mut fields)?;
         let language = read_language(&mut fields)?;
         let session = fields.text("session")?;
-        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
-        read_common_fields(&mut fields, &policy, &mut wanted)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
         match (code, script) {
-            (Some(code), None) => wanted.code = code,
+            (Some(code), None) => request.code = code,
             (None, Some(script)) => {
-                return self.run_saved_script(&script, version, wanted, session, client).await;
+                return self.run_saved_script(&script, version, request, session, client).await;
             }
             (Some(_), Some(_)) => {
                 return Err(OwnFunctionError::invalid("code, script: both are given; give one"));
@@ -41,13 +41,13 @@ impl App {
                 return Err(OwnFunctionError::invalid(message));
             }
         }
-        wanted.language = language.unwrap_or(Language::TypeScript);
+        request.language = language.unwrap_or(Language::TypeScript);
         if let Some(handle) = session {
-            let working_dir = wanted.working_dir.take();
+            let working_dir = request.working_dir.take();
             let found = self.session_for(&handle, language, working_dir, client).await?;
-            bind_to_session(&mut wanted, found, language)?;
+            bind_to_session(&mut request, found, language)?;
         }
-        Ok(self.execute(wanted, client).await?)
+        Ok(self.execute(request, client).await?)
     }
 
     pub(super) async fn send_to_session(
@@ -55,17 +55,17 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let id = fields.text("session_id")?;
         let code = fields.required_text("code")?;
         let language = read_language(&mut fields)?;
-        let mut wanted = ExecutionRequest::new(Language::TypeScript, code);
-        read_common_fields(&mut fields, &policy, &mut wanted)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, code);
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
         let session = match (id, language) {
             (Some(id), _) => self.sessions.find(&id, client)?,
             (None, Some(language)) => {
-                let working_dir = wanted.working_dir.take();
+                let working_dir = request.working_dir.take();
                 self.open_session(language, None, working_dir, client).await?
             }
             (None, None) => {
@@ -74,8 +74,8 @@ impl App {
                 return Err(OwnFunctionError::invalid(message));
             }
         };
-        bind_to_session(&mut wanted, session, language)?;
-        Ok(self.execute(wanted, client).await?)
+        bind_to_session(&mut request, session, language)?;
+        Ok(self.execute(request, client).await?)
     }
 
     pub(super) async fn run_script(
@@ -83,25 +83,25 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let name = fields.required_text("name")?;
         let version = read_version(&mut fields)?;
         let session = fields.text("session_id")?;
-        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
-        read_common_fields(&mut fields, &policy, &mut wanted)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
-        self.run_saved_script(&name, version, wanted, session, client).await
+        self.run_saved_script(&name, version, request, session, client).await
     }
 
-    /// Runs a saved script in a new worker; `wanted` has everything but its code and language.
+    /// Runs a saved script in a new worker; `request` has everything but its code and language.
     pub async fn run_saved(
         &self,
         name: &str,
         version: Option<u32>,
-        wanted: ExecutionRequest,
+        request: ExecutionRequest,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        self.run_saved_script(name, version, wanted, None, client).await
+        self.run_saved_script(name, version, request, None, client).await
     }
 
     pub(super) async fn save_and_run_script(
@@ -109,13 +109,13 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<OwnFunctionResult, OwnFunctionError> {
-        let policy = self.in_force.policy();
-        let mut wanted = ExecutionRequest::new(Language::TypeScript, String::new());
+        let policy = self.live_settings.policy();
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
-        read_common_fields(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut request)?;
         let saved = self.save_script(fields, client).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let execution = self.run_saved_script(&name, None, wanted, session, client).await?;
+        let execution = self.run_saved_script(&name, None, request, session, client).await?;
         let mut owned = self.render_execution(&execution, client, shape::execution);
         if let Some(value) = owned.value.as_object_mut() {
             value.insert("script".to_owned(), saved);
@@ -128,28 +128,28 @@ impl App {
         &self,
         name: &str,
         version: Option<u32>,
-        mut wanted: ExecutionRequest,
+        mut request: ExecutionRequest,
         session: Option<String>,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
         let script = self.scripts.get(name, version).await?;
-        self.scripts.check_input(&script.meta, &wanted.input).await?;
-        wanted.language = script.meta.language;
+        self.scripts.check_input(&script.meta, &request.input).await?;
+        request.language = script.meta.language;
         let session = match session {
             Some(handle) => {
-                let working_dir = wanted.working_dir.take();
-                let language = Some(wanted.language);
+                let working_dir = request.working_dir.take();
+                let language = Some(request.language);
                 Some(self.session_for(&handle, language, working_dir, client).await?)
             }
             None => None,
         };
         self.check_packages(&script.meta, session.as_deref()).await?;
-        wanted.code = script.code;
-        wanted.script = Some((script.meta.name.clone(), script.version));
+        request.code = script.code;
+        request.script = Some((script.meta.name.clone(), script.version));
         if let Some(session) = session {
-            bind_to_session(&mut wanted, session, Some(script.meta.language))?;
+            bind_to_session(&mut request, session, Some(script.meta.language))?;
         }
-        let executed = self.execute(wanted, client).await;
+        let executed = self.execute(request, client).await;
         let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
         if let Err(error) =
             self.scripts.record_run(&script.meta.name, SystemTime::now(), is_fine).await
@@ -179,7 +179,7 @@ impl App {
 }
 
 fn bind_to_session(
-    wanted: &mut ExecutionRequest,
+    request: &mut ExecutionRequest,
     session: Arc<OpenSession>,
     asked: Option<Language>,
 ) -> Result<(), OwnFunctionError> {
@@ -194,13 +194,13 @@ fn bind_to_session(
             session.id, session.language
         )));
     }
-    if wanted.working_dir.is_some() {
+    if request.working_dir.is_some() {
         return Err(OwnFunctionError::invalid(
             "working_dir: a session has the one that it was opened with; leave it out",
         ));
     }
-    wanted.language = session.language;
-    wanted.session = Some(session);
+    request.language = session.language;
+    request.session = Some(session);
     Ok(())
 }
 
@@ -208,11 +208,11 @@ fn bind_to_session(
 fn read_common_fields(
     fields: &mut Fields,
     policy: &Policy,
-    wanted: &mut ExecutionRequest,
+    request: &mut ExecutionRequest,
 ) -> Result<(), FieldError> {
-    wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
-    wanted.args = fields.texts("args")?.unwrap_or_default();
-    wanted.working_dir = fields.text("working_dir")?.map(Into::into);
+    request.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
+    request.args = fields.texts("args")?.unwrap_or_default();
+    request.working_dir = fields.text("working_dir")?.map(Into::into);
     let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
     let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
     let allowed_tools = fields.texts("allowed_tools")?;
@@ -220,7 +220,7 @@ fn read_common_fields(
     let most = u64::from(policy.limits.tool_calls);
     let calls = fields.number("max_tool_calls", 0..=most)?;
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
-    wanted.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
+    request.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
     Ok(())
 }
 

@@ -50,16 +50,16 @@ impl App {
                 )));
             }
         }
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let opener = Opener::of(client);
         let permit = self.sessions.reserve(&opener)?;
         let _guard = client.delay_end();
         let id = SessionId::from_bits(random_bits()?);
-        let mut wanted = ExecutionRequest::new(language, String::new());
-        wanted.working_dir = working_dir;
-        let request = wanted.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
+        let mut request = ExecutionRequest::new(language, String::new());
+        request.working_dir = working_dir;
+        let resolved = request.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
-            .admit_session(request, &self.gateway.server_names())
+            .admit_session(resolved, &self.gateway.server_names())
             .map_err(crate::ExecuteError::from)?;
         let admitted = restrict_to_outer(admitted, client)?;
         let folder = self.records.create_session_folder(&id).await.map_err(folder_error)?;
@@ -233,12 +233,12 @@ impl App {
         let session = self.open_session(snapshot.language, None, None, client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
-            let mut wanted = ExecutionRequest::new(snapshot.language, cell.code.clone());
-            wanted.input = cell.input.clone();
-            wanted.args = cell.args.clone();
-            wanted.session = Some(Arc::clone(&session));
-            wanted.replayed = Some(Arc::new(Replay::new(cell)));
-            let failed = match self.execute(wanted, client).await {
+            let mut request = ExecutionRequest::new(snapshot.language, cell.code.clone());
+            request.input = cell.input.clone();
+            request.args = cell.args.clone();
+            request.session = Some(Arc::clone(&session));
+            request.replayed = Some(Arc::new(Replay::new(cell)));
+            let failed = match self.execute(request, client).await {
                 Ok(execution) if execution.outcome.code().is_none() => None,
                 Ok(execution) => Some(crate::explain_outcome(&execution)),
                 Err(error) => Some(error.to_string()),

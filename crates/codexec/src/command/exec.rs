@@ -20,18 +20,18 @@ const UNLIMITED: TextBudget = TextBudget { chars: usize::MAX, head: 0, tail: 0 }
 
 pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
-    let wanted = build_request(args)?;
-    parts.allow_working_dir(wanted.working_dir.clone());
+    let request = build_request(args)?;
+    parts.allow_working_dir(request.working_dir.clone());
     let app = parts.build_app()?;
     let client = Client::local();
     let running = async {
         match script {
             Some(name) => {
-                let ran = app.run_saved(&name, None, wanted, &client).await;
+                let ran = app.run_saved(&name, None, request, &client).await;
                 ran.map_err(|error| FunctionError::new(&error).exit_code())
             }
             None => {
-                app.execute(wanted, &client).await.map_err(|error| Err(use_option_names(error)))
+                app.execute(request, &client).await.map_err(|error| Err(use_option_names(error)))
             }
         }
     };
@@ -100,12 +100,12 @@ fn build_request(args: ExecArgs) -> anyhow::Result<ExecutionRequest> {
         allowed_servers: None,
     };
     let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
-    let mut wanted = ExecutionRequest::new(language, code);
-    wanted.input = input;
-    wanted.args = args.args;
-    wanted.working_dir = working_dir;
-    wanted.asked = asked;
-    Ok(wanted)
+    let mut request = ExecutionRequest::new(language, code);
+    request.input = input;
+    request.args = args.args;
+    request.working_dir = working_dir;
+    request.asked = asked;
+    Ok(request)
 }
 
 fn to_json(execution: &FinishedExecution) -> Value {

@@ -79,7 +79,7 @@ impl Reloader {
         let servers = enabled_configs(&now);
         let names: Vec<_> = servers.iter().map(|server| server.name.clone()).collect();
         match reload.allowed.filter_for(&names) {
-            Ok(tools) => app.in_force.set_tools(tools),
+            Ok(tools) => app.live_settings.set_tools(tools),
             Err(error) => tracing::warn!(%error, "the allowed tools stay unchanged"),
         }
         tracing::info!(servers = names.len(), "server files have changed");
@@ -91,8 +91,8 @@ impl Reloader {
 
     /// Publishes problems and waiting servers to the app.
     pub(crate) fn publish(&self, app: &App) {
-        app.in_force.set_problems(problems(&self.now));
-        app.in_force.set_pending_servers(waiting_names(&self.now));
+        app.live_settings.set_problems(problems(&self.now));
+        app.live_settings.set_pending_servers(waiting_names(&self.now));
     }
 }
 

@@ -26,7 +26,7 @@ impl RunPythonArguments {
         app: &App,
     ) -> Result<RunPythonArguments, String> {
         let mut fields = Fields::new(arguments);
-        let most = app.seeds.bridge.max_timeout.min(app.in_force.policy().max_wall);
+        let most = app.seeds.bridge.max_timeout.min(app.live_settings.policy().max_wall);
         let most = most.as_secs().max(1);
         let read = (|| {
             let code = fields.required_text("code")?;
@@ -45,15 +45,15 @@ impl RunPythonArguments {
 
     /// The code may call the named servers, and see all servers.
     pub(super) fn to_request(&self) -> ExecutionRequest {
-        let mut wanted = ExecutionRequest::new(Language::Python, self.code.clone());
+        let mut request = ExecutionRequest::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
-        wanted.asked = RequestedLimits {
+        request.asked = RequestedLimits {
             wall: Some(self.timeout),
             allowed_servers,
             ..RequestedLimits::default()
         };
-        wanted.sees_all = true;
-        wanted
+        request.sees_all = true;
+        request
     }
 }
 

@@ -22,12 +22,12 @@ pub(super) struct CodeInfo {
 }
 
 impl CodeInfo {
-    pub(super) fn of(wanted: &ExecutionRequest, allowed_tools: Vec<String>) -> CodeInfo {
-        let digest = Sha256::digest(wanted.code.as_bytes());
+    pub(super) fn of(request: &ExecutionRequest, allowed_tools: Vec<String>) -> CodeInfo {
+        let digest = Sha256::digest(request.code.as_bytes());
         CodeInfo {
-            language: wanted.language,
+            language: request.language,
             code_hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-            code_length: wanted.code.chars().count(),
+            code_length: request.code.chars().count(),
             allowed_tools,
         }
     }

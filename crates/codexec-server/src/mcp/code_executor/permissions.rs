@@ -73,7 +73,7 @@ impl Permissions {
             ))
             .suggesting("use executePython, or call a tool of an MCP server for files"));
         }
-        let policy = app.in_force.policy();
+        let policy = app.live_settings.policy();
         if !self.write.is_empty() && !policy.files.is_writable {
             let error = "permissions.write: directories are only to be read (`files.writable = \
                          false` in config.toml)";

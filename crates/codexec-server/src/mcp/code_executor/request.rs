@@ -23,7 +23,7 @@ const MAX_PROMPT_CHARS: usize = 100_000;
 
 /// The parsed arguments of an execution.
 pub(super) struct ExecutorRequest {
-    pub(super) wanted: ExecutionRequest,
+    pub(super) request: ExecutionRequest,
     pub(super) allowed_tools: Vec<String>,
 }
 
@@ -49,17 +49,17 @@ impl ExecutorRequest {
             return Err(ExecutorRefusal::validation(error)
                 .suggesting("leave enableSampling out, return what is to be thought about, and think about it between two executions"));
         }
-        let mut wanted = ExecutionRequest::new(language, code);
+        let mut request = ExecutionRequest::new(language, code);
         if let Some((dir, files)) = permissions.resolve(app, language).await? {
-            (wanted.working_dir, wanted.files) = (Some(dir), Some(files));
+            (request.working_dir, request.files) = (Some(dir), Some(files));
         }
-        wanted.asked = RequestedLimits {
+        request.asked = RequestedLimits {
             wall: timeout.map(Duration::from_millis),
             allowed_tools: Some(allowed_tools.clone()),
             ..RequestedLimits::default()
         };
-        wanted.discovery = Some(Arc::new(DiscoveryRules { visible: visible_tools(app) }));
-        Ok(ExecutorRequest { wanted, allowed_tools })
+        request.discovery = Some(Arc::new(DiscoveryRules { visible: visible_tools(app) }));
+        Ok(ExecutorRequest { request, allowed_tools })
     }
 }
 
@@ -115,7 +115,7 @@ fn check_tool(name: &str) -> Result<(), ExecutorRefusal> {
 /// Returns all tools that the policy and this toolset's settings make visible. No others can be
 /// called.
 fn visible_tools(app: &App) -> ToolFilter {
-    let visible = app.in_force.policy().tools.clone();
+    let visible = app.live_settings.policy().tools.clone();
     match &app.seeds.executor.allowed_tools {
         Some(names) => visible.narrowed_by(parse_patterns(names, &app.gateway.server_names())),
         None => visible,

@@ -55,7 +55,8 @@ impl ListChangeDetector {
     /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let tools = self.app.gateway.list_direct_tools(&self.app.in_force.policy().tools).await;
+            let tools =
+                self.app.gateway.list_direct_tools(&self.app.live_settings.policy().tools).await;
             if self.known_list.needs_notification(hash_tools(&tools)) {
                 return true;
             }

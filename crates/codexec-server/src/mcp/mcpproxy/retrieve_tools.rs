@@ -21,10 +21,10 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply 
         Ok(query) => query,
         Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
-    match app.gateway.search(&query, &app.in_force.policy().tools).await {
+    match app.gateway.search(&query, &app.live_settings.policy().tools).await {
         Ok(found) => {
             let mut notes = notes(&found);
-            notes.extend(app.in_force.waiting_note());
+            notes.extend(app.live_settings.waiting_note());
             ToolReply::success(format_result(&query, &found, &notes, TextBudget::DEFAULT))
         }
         Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
