@@ -54,7 +54,7 @@ pub(crate) fn stamp(path: &Path) -> Option<FileVersion> {
     path.symlink_metadata().ok().map(|metadata| stamp_of(&metadata))
 }
 
-/// Reads the body of a file that [`write`] wrote with this `title`; `None` if there is no file.
+/// Reads the body of a file that [`write()`] wrote with this `title`; `None` if there is no file.
 pub(crate) fn read(
     path: &Path,
     title: &str,
