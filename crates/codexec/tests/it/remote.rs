@@ -110,7 +110,7 @@ fn rem_5_no_address_starts_a_program() {
         let output = login(home.path()).output().expect("codexec runs");
         assert!(!output.status.success(), "{address}");
         let said = printed_text(&output);
-        assert!(said.contains("its authorization endpoint is not an address"), "{said}");
+        assert!(said.contains("its authorization endpoint is not a trusted URL"), "{said}");
         assert!(!home.path().join("bin/xdg-open.opened").exists(), "{address}");
         assert_eq!(std::fs::read_dir(out.path()).expect("there").count(), 0, "{address}");
     }

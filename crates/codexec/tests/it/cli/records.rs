@@ -41,7 +41,7 @@ fn a_script_from_its_file_to_its_end() {
 
     assert_eq!(desk.run(&["scripts", "delete", "count"]).code, Some(0));
     let gone = desk.run(&["scripts", "show", "count"]);
-    let sentence = "there is no script \"count\"; `codexec scripts list` shows those there are\n";
+    let sentence = "there is no script \"count\"; `codexec scripts list` shows all scripts\n";
     assert_eq!((gone.code, gone.stderr.as_str()), (Some(1), sentence));
     assert_eq!(desk.run(&["scripts", "search", "pears"]).code, Some(1));
 }

@@ -39,7 +39,7 @@ fn questions_reach_the_human_and_answers_the_server() {
         assert_eq!(seen(question), form());
         // One that never has enough.
         let result = us.call("s__rounds", json!({"for_ever": true}));
-        let sorry = "UPSTREAM_ERROR: server \"s\": it wanted input more than 10 times";
+        let sorry = "UPSTREAM_ERROR: server \"s\": it asked for input more than 10 times";
         assert_eq!(result["content"][0]["text"], sorry);
         let decline = json!({"action": "decline"});
         let (result, _) = us.call_and_answer("s__ask", &json!({"params": form()}), &decline);
